@@ -11,6 +11,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace copse::mpi {
@@ -176,17 +177,31 @@ bool find_real(const void* caller) {
   return complete;
 }
 
-std::string_view wrong_mpi() {
+// Returns what the MPI says of itself, up to the end of the first line or sentence, with single blanks.
+static std::string title_of_mpi() {
   char version[16384] = "";  // longer than any MPI's MPI_MAX_LIBRARY_VERSION_STRING
-  int length = 0, major = -1, minor = -1;
+  int length = 0;
   real().Get_library_version_(version, &length);
-  if (real().Abi_get_version != nullptr) real().Abi_get_version(&major, &minor);
-  std::string text;  // the first line or sentence of `version`, with single blanks
+  std::string text;
   for (const char* c = version; *c != '\0' && *c != '\n' && *c != ','; ++c) {
     const bool blank = *c == ' ' || *c == '\t';
     if (!blank) text += *c;
     if (blank && !text.empty() && text.back() != ' ') text += ' ';
   }
+  return text;
+}
+
+const char* mpi_name() {
+  const std::string title = title_of_mpi();
+  for (const auto& [word, name] : {std::pair{"Open MPI", "openmpi"}, {"Intel", "impi"}, {"MPICH", "mpich"}})
+    if (title.find(word) != std::string::npos) return name;
+  return "other";
+}
+
+std::string_view wrong_mpi() {
+  int major = -1, minor = -1;
+  if (real().Abi_get_version != nullptr) real().Abi_get_version(&major, &minor);
+  const std::string text = title_of_mpi();
   std::string_view right = kLibrary;
   if (major >= 1) {
     right = "libcopse-mpi-abi.so";

@@ -133,6 +133,8 @@ bool find_real(const void* caller);
 // Returns an empty text if this library was compiled for the process's MPI. Else returns one line that says which MPI
 // this is and which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
+// Returns the MPI's name in tuning tables: mpich, impi or openmpi; or `other`. Needs find_real.
+const char* mpi_name();
 
 // Returns the communicator's topology, as MPI_Topo_test should.
 int topology_of(MPI_Comm comm);

@@ -84,9 +84,17 @@ int never_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
+void note_another_mpis_table() {
+  const choose::Table* const table = settings().table.get();
+  if (table == nullptr || !table->is_of_another_mpi(settings().mpi)) return;
+  note("table",
+       "made with " + table->mpi + ", and this is " + settings().mpi + ": its rows that leave calls to the MPI do not apply");
+}
+
 // `agreed` is true if all ranks of the world know that every rank works, or that every rank is disabled.
 void work(bool agreed) {
   begin_trace();
+  note_another_mpis_table();
   prepare_datatypes();
   prepare_operators();
   prepare_requests();
@@ -108,7 +116,7 @@ std::string why_binding_is_needless() {
 
 // Warns a user whose program would learn in vain.
 void say_why_not_kept(const std::string& file) {
-  const std::string why = choose::why_not_added(file);
+  const std::string why = choose::why_not_added(file, settings().mpi);
   if (!why.empty()) std::fprintf(stderr, "copse: COPSE_LEARNED=%s: %s; what is learned will be lost\n", file.c_str(), why.c_str());
 }
 

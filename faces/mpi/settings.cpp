@@ -6,6 +6,7 @@
 #include <new>
 
 #include "communicator/card.hpp"
+#include "real.hpp"
 
 namespace copse::mpi {
 
@@ -16,7 +17,7 @@ std::string read_settings() {
   const auto read = choose::read_settings(environ, error);
   if (!read) return error;
   detail::settings = *read;
-  detail::settings.mpi = true;
+  detail::settings.mpi = mpi_name();
   try {
     return communicator::file_mistake(*read);
   } catch (const std::bad_alloc& wrong) {

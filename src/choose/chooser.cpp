@@ -112,15 +112,17 @@ bool settle_carrier(Decision& decision, const Situation& situation, std::size_t 
 
 // Returns the decision of the first row of the table that applies and can run the call. After the table come the rows of the
 // machine that is most like this one, and then the built-in rules. If a row names the MPI's own collective, the search goes on for
-// an algorithm, because some calls cannot be passed on.
-Decision by_table(const Table* table, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
+// an algorithm, because some calls cannot be passed on. Such a row does not apply if another MPI was measured.
+Decision by_table(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
+  const Table* const table = settings.table.get();
+  const bool asks_mpi = situation.mpi && !(table != nullptr && table->is_of_another_mpi(settings.mpi));
   Decision decision;
   const Facts facts = facts_of(situation, collective, needs);
   const Rule* outside = nullptr;
   // Up to `tried` ranks, all rows are known to have plans.
   const auto find_in = [&](std::span<const Rule> rules, int tried) {
     for (const Rule& rule : rules) {
-      if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !situation.mpi)) continue;
+      if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !asks_mpi)) continue;
       if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
       if (rule.algorithm == kByMpi) {
         if (outside == nullptr) outside = &rule;
@@ -162,7 +164,7 @@ void fragment(Decision& decision, const Fragmentation& by_user) {
 }  // namespace
 
 Decision choose(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
-  Decision standard = by_table(settings.table.get(), situation, collective, bytes, needs);
+  Decision standard = by_table(settings, situation, collective, bytes, needs);
   Decision decision = standard;
   const Forced* const forced = settings.forced_for(collective);
   if (forced != nullptr && (!needs.strict || forced->algorithm->strict())) {

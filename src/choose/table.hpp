@@ -21,7 +21,7 @@ struct Table {
 
   std::string file;     // where the rules' lines are
   std::string machine;  // the machine that it was made on (topology::Machine::kind), or "any"
-  std::string mpi;      // the MPI that it was made with; empty: none
+  std::string mpi;      // the MPI that it was made with: mpich, impi, openmpi; empty: nobody knows, or none
   std::vector<Rule> rules;
   std::vector<std::string> reasons;  // for each rule, a text for people about what was measured; empty if the file says nothing
 
@@ -32,16 +32,18 @@ struct Table {
   // Reads a document into an empty table. Throws text::FileError if it is not a table, or if a row asks for what Copse cannot
   // do.
   void read(const text::Json& document, const std::string& origin);
+  // Tells whether the table was made with another MPI than this one. `here` is empty where no MPI is known.
+  [[nodiscard]] bool is_of_another_mpi(std::string_view here) const { return !mpi.empty() && !here.empty() && mpi != here; }
   // Returns the reason of a rule; an empty text if it is not one of the table's.
   [[nodiscard]] std::string reason_of(const Rule& rule) const;
 };
 
 // Returns why add_to_file() will fail, as far as that is known before there are rows, or an empty text.
-[[nodiscard]] std::string why_not_added(const std::string& file);
+[[nodiscard]] std::string why_not_added(const std::string& file, const std::string& mpi);
 // Puts these rows before the rows of a table's file, and takes out the rows that stand in the file for the same cases. Makes the
-// file if there is none. `reasons` has a text for each row. Throws text::FileError if the file is no table of this machine, or
-// cannot be written. Processes and threads may do so at the same time.
-void add_to_file(const std::string& file, const std::string& machine, const std::vector<Rule>& rules,
+// file if there is none. `reasons` has a text for each row. `mpi` is what Table::mpi is. Throws text::FileError if the file is no
+// table of this machine and MPI, or cannot be written. Processes and threads may do so at the same time.
+void add_to_file(const std::string& file, const std::string& machine, const std::string& mpi, const std::vector<Rule>& rules,
                  const std::vector<std::string>& reasons);
 
 }  // namespace copse::choose

@@ -71,29 +71,44 @@ bool same_case(const Rule& one, const Rule& other) {
          one.with == other.with && one.without == other.without;
 }
 
+void require_mpi(const Table& table, const std::string& mpi) {
+  if (table.is_of_another_mpi(mpi))
+    throw text::FileError(table.file + ": the table was made with another MPI, \"" + table.mpi + "\"; this is \"" + mpi +
+                          "\"; name another file");
+}
+
 }  // namespace
 
-std::string why_not_added(const std::string& file) {
+std::string why_not_added(const std::string& file, const std::string& mpi) {
   const std::filesystem::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
   if (access(folder.c_str(), W_OK | X_OK) != 0) return "no file can be made in its folder: " + std::string(std::strerror(errno));
   std::error_code unknown;
   try {
-    if (std::filesystem::exists(path, unknown)) Table().read(text::Json::read(file), file);
+    if (std::filesystem::exists(path, unknown)) {
+      Table table;
+      table.read(text::Json::read(file), file);
+      require_mpi(table, mpi);
+    }
   } catch (const text::FileError& wrong) {
     return wrong.what();
   }
   return {};
 }
 
-void add_to_file(const std::string& file, const std::string& machine, const std::vector<Rule>& rules,
+void add_to_file(const std::string& file, const std::string& machine, const std::string& mpi, const std::vector<Rule>& rules,
                  const std::vector<std::string>& reasons) {
   const FolderLock lock(file);
   Table before;
   before.machine = machine;
-  if (std::error_code unknown; std::filesystem::exists(file, unknown)) before.read(text::Json::read(file), file);
+  before.mpi = mpi;
+  if (std::error_code unknown; std::filesystem::exists(file, unknown)) {
+    before.mpi.clear();
+    before.read(text::Json::read(file), file);
+  }
   if (before.machine != machine)
     throw text::FileError(file + ": the table was made for another machine, \"" + before.machine + "\"; this is \"" + machine +
                           "\"; name another file");
+  require_mpi(before, mpi);
   std::ostringstream out;
   out << "{\"schema\": " << text::json_quoted(Table::kSchema) << ",\n \"machine\": " << text::json_quoted(machine);
   if (!before.mpi.empty()) out << ",\n \"mpi\": " << text::json_quoted(before.mpi);

@@ -260,7 +260,7 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   choose::Situation& situation = kin.terms.situation;
   situation.ranks = static_cast<int>(census.cards.size());
   situation.places = &kin.terms.places;
-  situation.mpi = settings.mpi;
+  situation.mpi = !settings.mpi.empty();
   situation.delegates = agreed.leaders;
   situation.nodes = census.nodes;
   situation.helpers = settings.helpers;

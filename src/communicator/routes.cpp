@@ -250,7 +250,7 @@ void Routes::save_lessons(const std::string& file, const std::string& machine) {
                   subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3, subject.ways.front().ns / 1e3);
     reasons.emplace_back(reason);
   }
-  if (!rules.empty()) choose::add_to_file(file, machine, rules, reasons);
+  if (!rules.empty()) choose::add_to_file(file, machine, group_->settings.mpi, rules, reasons);
 }
 
 void Routes::take(const Learner::Change& change) {

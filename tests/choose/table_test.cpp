@@ -65,8 +65,8 @@ TEST(Table, WhatWasLearnedIsAddedToAFile) {
   const Decision broadcast = learned(Collective::broadcast, 100'000, 1), allreduce = learned(Collective::allreduce, 100'000, 1);
   Decision mpi = learned(Collective::alltoall, 100, 0);
   mpi.outside = true;
-  add_to_file(file, "here", {rule_for(broadcast, situation)}, {"first \"time\""});
-  add_to_file(file, "here", {rule_for(allreduce, situation), rule_for(mpi, situation)}, {"second", ""});
+  add_to_file(file, "here", "mpich", {rule_for(broadcast, situation)}, {"first \"time\""});
+  add_to_file(file, "here", "mpich", {rule_for(allreduce, situation), rule_for(mpi, situation)}, {"second", ""});
 
   Settings settings;
   const auto read = [&] {
@@ -95,13 +95,17 @@ TEST(Table, WhatWasLearnedIsAddedToAFile) {
   others.direct = true;
   EXPECT_NE(std::string(choose(settings, others, Collective::broadcast, 100'000, {}).rule->file), file);
 
-  add_to_file(file, "here", {rule_for(learned(Collective::broadcast, 100'000, 2), situation)}, {"third"});  // instead of the first
+  add_to_file(file, "here", "mpich", {rule_for(learned(Collective::broadcast, 100'000, 2), situation)},
+              {"third"});  // instead of the first
   EXPECT_EQ(read()->reasons, (std::vector<std::string>{"third", "second", ""}));
   const std::string before = written(file);
-  EXPECT_THROW(add_to_file(file, "there", {rule_for(broadcast, situation)}, {""}), text::FileError);
+  EXPECT_THROW(add_to_file(file, "there", "mpich", {rule_for(broadcast, situation)}, {""}), text::FileError);
+  EXPECT_THROW(add_to_file(file, "here", "impi", {rule_for(broadcast, situation)}, {""}), text::FileError);
+  EXPECT_NE(why_not_added(file, "impi"), "");
+  EXPECT_EQ(why_not_added(file, "mpich"), "");
   EXPECT_EQ(written(file), before);
   std::remove(file.c_str());
-  EXPECT_THROW(add_to_file("/nowhere/at/all.json", "here", {rule_for(broadcast, situation)}, {""}), text::FileError);
+  EXPECT_THROW(add_to_file("/nowhere/at/all.json", "here", "mpich", {rule_for(broadcast, situation)}, {""}), text::FileError);
 }
 
 TEST(Table, ARowComesBeforeTheRules) {
@@ -163,6 +167,24 @@ TEST(Table, TheMpiRunsWhatItRunsBest) {
   situation.mpi = true;
   EXPECT_EQ(chosen(settings, situation, Collective::alltoall, 4095), "pairwise:slot 0");
   EXPECT_EQ(chosen(settings, situation, Collective::alltoall, 4096), "mpi pairwise:slot 0") << "a started call runs the next row";
+}
+
+TEST(Table, AnotherMpiDoesNotRunWhatThisOneRunsBest) {
+  Settings settings;
+  auto table = std::make_shared<Table>();
+  table->read(text::Json::parse(R"({"schema": "copse-tuning/1", "machine": "any", "mpi": "openmpi", "rows": [
+    {"collective": "alltoall", "run": "mpi"}, {"collective": "alltoall", "run": "pairwise:slot"}]})",
+                                "table"),
+              "table");
+  settings.table = table;
+  Situation situation = two_ranks();
+  situation.mpi = true;
+  for (const char* mpi : {"openmpi", ""}) {  // it is not known under `copse explain`
+    settings.mpi = mpi;
+    EXPECT_EQ(chosen(settings, situation, Collective::alltoall, 4096), "mpi pairwise:slot 0") << mpi;
+  }
+  settings.mpi = "mpich";
+  EXPECT_EQ(chosen(settings, situation, Collective::alltoall, 4096), "pairwise:slot 0");
 }
 
 TEST(Table, MistakesHaveALine) {

@@ -23,10 +23,10 @@ ROWS = [
 def table(tmp_path):
     """Writes a table and returns its path."""
 
-    def write(rows, machine="any"):
+    def write(rows, mpi=""):
         path = tmp_path / "table.json"
         lines = ",\n".join(json.dumps(row) for row in rows)
-        path.write_text(f'{{"schema": "copse-tuning/1", "machine": "{machine}",\n"rows": [\n{lines}\n]}}\n')
+        path.write_text(f'{{"schema": "copse-tuning/1", "machine": "any", "mpi": "{mpi}",\n"rows": [\n{lines}\n]}}\n')
         return str(path)
 
     return write
@@ -44,6 +44,16 @@ def test_calls_go_both_ways(launch, table, name, part):
         assert re.search(rf"{collective}\s+the MPI is faster, says the tuning table or what was learned", passed_on), done.stderr
     for collective, algorithm in (("allreduce", "rabenseifner slot"), ("broadcast", "chain slot"), ("alltoall", "bruck slot")):
         assert re.search(rf"{collective}\s+{algorithm}", ran), done.stderr
+
+
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_what_another_mpi_runs_best(launch, table, name):
+    """Rows that leave calls to the MPI are for the MPI that was measured."""
+    for of in (name, "mpich" if name == "openmpi" else "openmpi"):
+        done = launch(flavours.find(name), 2, "types", COPSE_TUNING=table(ROWS, of), COPSE_TRACE="1", **BARE)
+        assert passed(done, "types"), done.stdout + done.stderr
+        assert ("the MPI is faster, says the tuning table" in done.stderr) == (of == name), done.stderr
+        assert (f"made with {of}, and this is {name}" in done.stderr) == (of != name), done.stderr
 
 
 @pytest.mark.parametrize(
