@@ -73,6 +73,8 @@ EXCUSED = {
         "measures for four minutes; tests/python/test_bench.py runs a part of it",
     ("docs/communicators.md", "build/venv/bin/python bench/communicators.py --document"):
         "measures for half an hour; tests/python/test_bench.py runs a part of it",
+    ("docs/upc-measurements.md", "build/venv/bin/python bench/upc.py --document"):
+        "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",
     ("docs/busy-machines.md", "build/venv/bin/python bench/busy.py --document"):
         "measures for twenty minutes; tests/python/test_bench.py runs a part of it",
     ("docs/cluster.md", "copse run mpirun -n 8 -ppn 4 -hosts node1,node2 ./app"): NODES,

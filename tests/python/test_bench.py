@@ -496,6 +496,15 @@ def rows_of(script: str, *options: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
 
 
+def test_upc_is_summed_up():
+    rows = rows_of("upc.py", "--ranks", "2", "--sizes", "1K", "--launches", "1", "--batches", "1", "--ft", "S", "--patience", "0")
+    assert [row[2] for row in rows if row[1] == "exchange" and row[-1].count(" : ") == 2] == ["8 B", "512 B", "4 KiB", "16 KiB", "64 KiB"]
+    libraries = {row[1]: row[2:] for row in rows if row[1] in upc_suite.OPERATIONS and " : " not in row[-1]}
+    assert set(libraries) == set(upc_suite.OPERATIONS)
+    assert all(float(ratio) > 0 for row in libraries.values() for ratio in row if ratio)
+    assert {*ft.UPC_WAYS, "OpenMP"} <= {row[2] for row in rows if row[0] == "S"}
+
+
 def test_memory_is_measured():
     rows = rows_of("memory.py", "--ranks", "3", "--communicators", "1,2", "openmpi")
     assert [row[1:3] for row in rows] == [["3", "1"], ["3", "2"]]
