@@ -32,9 +32,7 @@ def modes(threads: tuple[int, ...], batches: int, patience: quiet.Patience) -> t
 
 def libraries(threads: tuple[int, ...], sizes: tuple[int, ...], launches: int, patience: quiet.Patience, say) -> tuple[tables.GrowingTable, list[str]]:
     """Each library's time over that of Copse's choice: geometric means over the sizes, by operation."""
-    programs = dict.fromkeys(upc_suite.FORCED, upc_suite.PROGRAM)
-    if shmem := upc_suite.shmem_program():
-        programs[upc_suite.SHMEM] = shmem
+    programs = upc_suite.programs()
     times, _ = upc_suite.measure(programs, sizes, threads, launches, patience, say)
     others = [side for side in programs if side != upc_suite.OWN]
     table = tables.GrowingTable(["threads", "operation", *others, "best of them", "worst cell of the best"])
@@ -44,12 +42,7 @@ def libraries(threads: tuple[int, ...], sizes: tuple[int, ...], launches: int, p
             best = [times.best_of_others((count, operation, size)) for size in sizes]
             ratios = ["" if side not in cells[0] else f"{geometric_mean(cell[side] / cell[upc_suite.OWN] for cell in cells):.2f}" for side in others]
             table.put([str(count), operation, *ratios, f"{geometric_mean(best):.2f}", f"{min(best):.2f}"])
-    best = [times.best_of_others(cell) for cell in times.least]
-    about = [
-        *(f"- {side}: {geometric_mean(times.ratios(side)):.2f} in the geometric mean over all cells, {min(times.ratios(side)):.2f} at least" for side in others),
-        f"- the best of them: {geometric_mean(best):.2f} in the geometric mean, {min(best):.2f} at least; {sum(each < 1 for each in best)} of {len(best)} cells below 1",
-    ]  # fmt: skip
-    return table, about
+    return table, [f"- {line}" for line in upc_suite.summary(times, list(programs))]
 
 
 def kernel(classes: tuple[str, ...], threads: tuple[int, ...], found: list[flavours.Flavour], launches: int, patience: quiet.Patience, say) -> tables.GrowingTable:

@@ -76,8 +76,7 @@ struct Settings {
   std::string topology;
   std::string bind = "numa";
   std::size_t memory = 0;  // bytes; 0: no limit
-  std::string
-      mpi;  // the MPI whose own collectives can make blocking calls (Table::mpi); empty: none. Set by the face, has no variable
+  std::string mpi;  // as in Table::mpi: its collectives can make blocking calls; empty: none. Set by the face, has no variable
   int upc_threads = 1, upc_processes = 1;
   std::size_t upc_heap = 0;        // bytes; 0: as much as the machine has
   int helpers = 0;                 // the last ranks of a communicator that serve the others; set by the face, has no variable

@@ -5,8 +5,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-int fail_pack, fail_unpack, fail_reduce_local, fail_set_attr, fail_type_set_attr,
-    fail_isend; /* the next so many calls fail, after `spare` good ones */
+/* The next so many calls fail, after `spare` good ones. */
+int fail_pack, fail_unpack, fail_reduce_local, fail_set_attr, fail_type_set_attr, fail_isend;
 int spare;
 
 static int fails(int* left) {

@@ -120,14 +120,11 @@ def compare(run: Run, seed: int, tally: Tally, shrink: bool) -> None:
     if len(got) == PROGRAMS and not complaint:
         tally.failures.append(f"{name}: programs {seed} to {failed - 1} were right, and then the end was not:\n{said}")
         return
-    if len(expected) == len(got) or bare.digests(failed, STEPS, 1)[1]:  # the bare MPI stopped at that one
+    # The bare MPI has stopped at that one, too. Intel MPI does so on some programs, but not in every launch.
+    if len(expected) == len(got) or any(bare.digests(failed, STEPS, 1)[1] for _ in range(BARE_AGAIN)):
         tally.not_compared.append(f"{name}: program {failed}")
         return
     steps = least_steps(run, failed, STEPS) if shrink else STEPS
-    # Some MPIs hang now and then. Intel MPI does so when a rank comes early to MPI_Finalize, which the shorter program makes likely.
-    if shrink and any(bare.digests(failed, steps, 1)[1] for _ in range(BARE_AGAIN)):
-        tally.not_compared.append(f"{name}: program {failed}, {steps} steps")
-        return
     tally.failures.append(f"{name}: program {failed}, {steps} steps:\n{said}")
 
 

@@ -69,6 +69,16 @@ def shmem_program() -> Path | None:
     return program
 
 
+def programs() -> dict[str, Path]:
+    """Returns the program of each side, without OpenSHMEM's if it is not here."""
+    if not PROGRAM.exists():
+        raise CopseError(f"{PROGRAM.name} is not built", "it is for checkouts: make build there")
+    found = dict.fromkeys(FORCED, PROGRAM)
+    if shmem := shmem_program():
+        found[SHMEM] = shmem
+    return found
+
+
 def launch(side: str, program: Path, threads: int, sizes: Sequence[int]) -> dict[tuple[str, int], tuple[float, float]]:
     clean = variables.without()
     if side == SHMEM:
@@ -110,6 +120,17 @@ class Times:
 
     def best_of_others(self, cell: Cell) -> float:
         return min(value for side, value in self.least[cell].items() if side != OWN) / self.least[cell][OWN]
+
+
+def summary(times: Times, sides: Sequence[str]) -> list[str]:
+    """Returns a line for each other side, and one for the best of them: the ratios over all cells."""
+
+    def line(title: str, ratios: list[float]) -> str:
+        return f"{title} : {OWN}: {geometric_mean(ratios):.2f} in the geometric mean, {min(ratios):.2f} at least"
+
+    best = [times.best_of_others(cell) for cell in times.least]
+    below = f"; {sum(each < 1 for each in best)} of {len(best)} cells below 1"
+    return [*(line(side, times.ratios(side)) for side in sides if side != OWN), line("best of the others", best) + below]
 
 
 def table_of(times: Times, sides: Sequence[str]) -> Table:
@@ -165,21 +186,14 @@ def measure(programs: dict[str, Path], sizes: Sequence[int], thread_counts: Sequ
 
 def suite_command(sizes: tuple[int, ...], thread_counts: tuple[int, ...], launches: int, patience: quiet.Patience, output: Path) -> None:
     console, progress = Console(width=None if sys.stdout.isatty() else 200), Console(stderr=True)
-    if not PROGRAM.exists():
-        raise CopseError(f"{PROGRAM.name} is not built", "it is for checkouts: make build there")
-    programs = dict.fromkeys(FORCED, PROGRAM)
-    if shmem := shmem_program():
-        programs[SHMEM] = shmem
-    else:
+    found = programs()
+    if SHMEM not in found:
         progress.print("[yellow]without OpenSHMEM, which is not here[/] (on Debian: apt install libopenmpi-dev openmpi-bin)")
     output.mkdir(parents=True, exist_ok=True)
-    times, others = measure(programs, sizes, thread_counts, launches, patience, progress.print)
-    console.print(table_of(times, list(programs)))
-    for side in programs:
-        if side != OWN:
-            console.print(f"{side} : {OWN}: {geometric_mean(times.ratios(side)):.2f} in the geometric mean, {min(times.ratios(side)):.2f} at least")
-    best = [times.best_of_others(cell) for cell in times.least]
-    console.print(f"best of the others : {OWN}: {geometric_mean(best):.2f} in the geometric mean, {min(best):.2f} at least")
+    times, others = measure(found, sizes, thread_counts, launches, patience, progress.print)
+    console.print(table_of(times, list(found)))
+    for line in summary(times, list(found)):
+        console.print(line)
     record = [
         {"threads": threads, "operation": operation, "bytes": size, "side": side, "least_us": least, "mean_us": times.means[threads, operation, size][side]}
         for (threads, operation, size), by_side in times.least.items() for side, least in by_side.items()
@@ -187,7 +201,7 @@ def suite_command(sizes: tuple[int, ...], thread_counts: tuple[int, ...], launch
     files.write(output / "upc-suite.json", json.dumps({"processor": processor_name(), "others": others, "results": record}, indent=1) + "\n")
     written = [output / "upc-suite.json"]
     if plots.can_draw():
-        draw(times, list(programs), output / "upc-suite.png")
+        draw(times, list(found), output / "upc-suite.png")
         written.append(output / "upc-suite.png")
     console.print("written: " + ", ".join(map(str, written)), soft_wrap=True)
     if others > quiet.LIMIT:
