@@ -83,12 +83,18 @@ static void local_write(size_t n) {
 static void shared_read(size_t n) {
   const upc_shared from = at(src_area, neighbour());
   long sum = 0;
-  for (size_t i = 0; i < n / sizeof(long); ++i) sum += UPC_AT(volatile long, UPC_INDEFINITE, from, i);
+  if (upc_cast(from) == NULL) /* on another node */
+    for (size_t i = 0; i < n / sizeof(long); ++i) sum += UPC_GET(long, UPC_INDEFINITE, from, i);
+  else
+    for (size_t i = 0; i < n / sizeof(long); ++i) sum += UPC_AT(volatile long, UPC_INDEFINITE, from, i);
   sink = sum;
 }
 static void shared_write(size_t n) {
   const upc_shared to = at(dst_area, neighbour());
-  for (size_t i = 0; i < n / sizeof(long); ++i) UPC_AT(volatile long, UPC_INDEFINITE, to, i) = (long)i;
+  if (upc_cast(to) == NULL)
+    for (size_t i = 0; i < n / sizeof(long); ++i) UPC_PUT(long, UPC_INDEFINITE, to, i, (long)i);
+  else
+    for (size_t i = 0; i < n / sizeof(long); ++i) UPC_AT(volatile long, UPC_INDEFINITE, to, i) = (long)i;
 }
 
 static void barrier(size_t n) {
@@ -112,9 +118,9 @@ static void global_alloc(size_t n) { upc_free(found(upc_global_alloc((size_t)THR
 static void own_alloc(size_t n) { upc_free(found(upc_alloc(n))); }
 
 enum Kind { MOVES_ALL, MOVES_SQUARE, REDUCES, MOVES_ONE, TAKES_SIZE, TAKES_NONE };
-static const char* const formulas[] = {"THREADS * bytes / t_min",
-                                       "THREADS * THREADS * bytes / t_min",
-                                       "THREADS * bytes / t_min, for bytes on each thread",
+static const char* const formulas[] = {"size / t_min, where size = THREADS * bytes: the root's whole array, or all threads' blocks",
+                                       "size / t_min, where size = THREADS * THREADS * bytes: all blocks that threads get",
+                                       "size / t_min, where size = THREADS * bytes: the array that is reduced",
                                        "bytes / t_min",
                                        "none",
                                        "none"};
@@ -192,7 +198,7 @@ static int iterate(const operation* o, size_t bytes, int repetitions) {
     }
     if (MYTHREAD == 0) UPC_AT(int, 1, stop, 0) = now_us() - begin > options.seconds * 1e6;
     upc_barrier();
-    if (UPC_AT(int, 1, stop, 0)) break;
+    if (UPC_GET(int, 1, stop, 0)) break;
     upc_barrier();
   }
   offset = 0;
@@ -204,7 +210,7 @@ static void report(const operation* o, size_t bytes, int repetitions) {
   for (int i = 0; i < repetitions; ++i) {
     double slowest = 0;
     for (int t = 0; t < THREADS; ++t) {
-      const double taken = ((double*)upc_cast(at(durations, t)))[i];
+      const double taken = UPC_GET(double, UPC_INDEFINITE, at(durations, t), i);
       if (taken > slowest) slowest = taken;
     }
     least = slowest < least ? slowest : least;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures UPC's collectives: what the synchronisation modes cost, the libraries of the papers beside Copse's choice, and FT.
+"""Measures UPC's collectives: what the synchronisation modes cost, the libraries of the papers beside NUMACol (Copse's choice), and FT.
 
 `copse bench --upc`, `copse bench --upc --suite` and `copse bench --ft` print every cell of the same. This sums the cells up.
 
@@ -31,7 +31,7 @@ def modes(threads: tuple[int, ...], batches: int, patience: quiet.Patience) -> t
 
 
 def libraries(threads: tuple[int, ...], sizes: tuple[int, ...], launches: int, patience: quiet.Patience, say) -> tuple[tables.GrowingTable, list[str]]:
-    """Each library's time over that of Copse's choice: geometric means over the sizes, by operation."""
+    """Each library's time over that of NUMACol, which is Copse's choice: geometric means over the sizes, by operation."""
     programs = upc_suite.programs()
     times, _ = upc_suite.measure(programs, sizes, threads, launches, patience, say)
     others = [side for side in programs if side != upc_suite.OWN]
@@ -75,7 +75,7 @@ def main() -> None:
     table, about = libraries(threads, sizes, options.launches, patience, say)
     written.append(("upc-libraries", table, about))
     found = list(map(flavours.find, options.against.split(",")))
-    written.append(("upc-ft", kernel(bench.chosen_words(options.ft, ft.CLASSES, "class"), threads[:1], found, options.launches, patience, say), []))
+    written.append(("upc-ft", kernel(bench.chosen_words(options.ft, ft.CLASSES, "class"), threads, found, options.launches, patience, say), []))
     for name, table, about in written if options.document else []:
         table.write(DOCUMENT, name, about)
 

@@ -196,24 +196,37 @@ copse_status fail(std::string& message, std::string why) {
   return COPSE_ERROR_ARGUMENT;
 }
 
-// Runs `body`, in which this rank does its part of a call. If memory runs out there, tells the other ranks.
+// Tells the other ranks that this one will not do its part. They may wait for it on either communicator.
+void give_up(copse_comm& comm) {
+  comm.communicator->give_up();
+  if (comm.served) comm.served->give_up();
+}
+
+// Throws on what has been caught. no_sanitize: when a cancelled thread unwinds, there is no exception object, so the reference to
+// it is null.
+[[noreturn]] __attribute__((noinline, cold, no_sanitize("null"))) void give_up_caught(copse_comm& comm) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    give_up(comm);
+    comm.broken = COPSE_ERROR_MEMORY;
+    throw;
+  } catch (const abi::__forced_unwind&) {
+    give_up(comm);
+    throw;
+  }
+}
+
+// Runs `body`, in which this rank does its part of a call. If memory runs out there, or the thread is cancelled, tells the other
+// ranks.
 template <class Body>
 copse_status take_part(copse_comm& comm, Body&& body) {
   return guarded(comm.message, [&] {
     if (comm.broken != COPSE_OK) return comm.broken;
-    const auto give_up = [&] {  // the others may wait for this rank on either communicator
-      comm.communicator->give_up();
-      if (comm.served) comm.served->give_up();
-    };
     try {
       return body();
-    } catch (const std::bad_alloc&) {
-      give_up();
-      comm.broken = COPSE_ERROR_MEMORY;
-      throw;
-    } catch (const abi::__forced_unwind&) {  // this thread has been cancelled
-      give_up();
-      throw;
+    } catch (...) {
+      give_up_caught(comm);
     }
   });
 }

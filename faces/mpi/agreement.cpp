@@ -60,14 +60,7 @@ void say_that_it_waits(int rank, Clock::duration waited) {
                rank, static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(waited).count()), kAdvice);
 }
 
-// The exchange cannot be taken back, so the other ranks would wait for ever.
-void end_if_a_rank_is_silent(int rank) {
-  const pid_t silent = rank_without_copse();
-  if (silent == 0) return;
-  std::fprintf(stderr, "copse: rank %d cannot leave MPI_Init: process %d is a rank of the same program without Copse: %s\n", rank,
-               static_cast<int>(silent), kAdvice);
-  abort_all(1);
-}
+bool met_all = false;
 
 }  // namespace
 
@@ -92,6 +85,18 @@ std::uint64_t build_id() {
   return id;
 }
 
+bool have_met_all() { return met_all; }
+
+// The exchange cannot be taken back, so the other ranks would wait for ever.
+void end_if_a_rank_is_silent(int rank, Clock::time_point start, const char* what) {
+  if (Clock::now() - start < kPatience) return;
+  const pid_t silent = rank_without_copse();
+  if (silent == 0) return;
+  std::fprintf(stderr, "copse: rank %d cannot %s: process %d is a rank of the same program without Copse: %s\n", rank, what,
+               static_cast<int>(silent), kAdvice);
+  abort_all(1);
+}
+
 // The exchange is a nonblocking call. A blocking one could match a blocking call of a process without Copse, and both
 // would get wrong data.
 Words least_of_all(const Words& mine, int rank) {
@@ -106,10 +111,11 @@ Words least_of_all(const Words& mine, int rank) {
     sched_yield();
     const auto waited = Clock::now() - start;
     if (waited < patience) continue;
-    end_if_a_rank_is_silent(rank);
+    end_if_a_rank_is_silent(rank, start, "leave MPI_Init");
     if (speaks) say_that_it_waits(rank, waited);
     patience *= 10;
   }
+  met_all = true;
   return all;
 }
 

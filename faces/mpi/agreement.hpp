@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -34,5 +35,12 @@ inline constexpr int kWithHelpers = 2;
 // Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long. Ends the program if
 // one of them will never answer (silent.hpp).
 Words least_of_all(const Words& mine, int rank);
+// Returns whether this process has made that exchange, so that all ranks of the world run Copse. It has not if MPI_Init has
+// bypassed its wrapper.
+bool have_met_all();
+
+// Ends the program if a rank that waits for the others since `start` has waited long, and one of them runs without Copse. `what` is
+// what it cannot do without that rank.
+void end_if_a_rank_is_silent(int rank, std::chrono::steady_clock::time_point start, const char* what);
 
 }  // namespace copse::mpi

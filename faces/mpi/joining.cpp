@@ -108,6 +108,16 @@ KnownKin::Pointer kin_to_offer(const std::vector<int>& members) {
 
 using Clock = std::chrono::steady_clock;
 
+std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Clock::time_point start) {
+  auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
+  if (!have_met_all())
+    bootstrap->settle({}, [rank = state.rank, start] {
+      end_if_a_rank_is_silent(rank, start, "make its first collective call");
+      return true;
+    });
+  return bootstrap;
+}
+
 // Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin. `begin` becomes
 // the time at which the ranks have met: some may have come late, which is no part of the start's cost.
 bool found(CommState& state, Clock::time_point& begin) {
@@ -116,7 +126,7 @@ bool found(CommState& state, Clock::time_point& begin) {
     state.why_not = "ranks of another MPI_COMM_WORLD";
     return false;
   }
-  std::unique_ptr<communicator::Bootstrap> bootstrap = std::make_unique<MpiBootstrap>(state.comm);
+  std::unique_ptr<communicator::Bootstrap> bootstrap = bootstrap_of(state, begin);
   const communicator::KinOffer offer(kin_to_offer(members));
   const FirstWord mine{build_id(),
                        settings().disable ? 0u : 1u,

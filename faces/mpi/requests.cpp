@@ -249,6 +249,9 @@ int MpiRequest::open_idle(std::unique_ptr<MpiRequest> request, void* handle) {
 
 void MpiRequest::start() {
   if (work_.load) {
+    // Another thread may already wait in the MPI, which knows nothing of this call. The thread that starts the call may wait for
+    // that thread.
+    if (several_threads) progress()->watch();
     error_ = work_.load();
     if (!job_) job_ = communicator::Communicator::make_job();
     if (const CommState& state = *stream_.state; !persistent_ && state.served) {

@@ -29,6 +29,7 @@ void Checks::pointer(const char* name, upc_shared p, bool phase_matters) {
 }
 
 void Checks::compare() {
+  if (thread_.members.empty()) must_all_be_in_a_collective(function_);
   std::strncpy(mine_.function.data(), function_, mine_.function.size() - 1);
   const std::vector<Said> all = gathered(thread_, function_, mine_);
   for (std::size_t other = 1; other < all.size(); ++other) {

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "checks.hpp"
-#include "engine/kernels/kernels.hpp"
 #include "teams.hpp"
 
 namespace copse::upc {
@@ -89,12 +88,13 @@ void move(bupc_team_t team, Movement asked) {
     permutation = permutation_of(thread, asked);
     arguments.permutation = permutation.data();
   }
-  // In a broadcast, every thread has one buffer. The root gives src to the others and copies it to its own block of dst afterwards.
+  // In a broadcast, every thread has one buffer. The root gives src to the others and copies it to its own block of dst besides.
   const bool gives = asked.collective == Collective::broadcast && thread.me == arguments.root;
   if (gives) arguments.output = const_cast<void*>(arguments.input);
   else if (asked.collective == Collective::broadcast) arguments.input = arguments.output;
-  run(thread, asked.function, arguments, asked.src.at.address, asked.dst.at.address, asked.flags);
-  if (gives) kernels::copy(thread.mine(asked.dst.at.address), arguments.input, asked.bytes);
+  communicator::OwnCopy own;
+  if (gives) own = {thread.mine(asked.dst.at.address), arguments.input, asked.bytes};
+  run(thread, asked.function, arguments, asked.src.at.address, asked.dst.at.address, asked.flags, own);
   leave(thread, asked.function, asked.flags);
 }
 

@@ -24,16 +24,23 @@ Arguments exchange_of_values(Barrier& barrier) {
   return arguments;
 }
 
+// Returns where a thread is that gives this value.
+const char* place_of(std::int64_t value) {
+  if (value == Barrier::kEnd) return "at the end of the program";
+  return value == Barrier::kCollective ? "in a collective function" : "in a barrier";
+}
+
 // Compares the values of all threads, of which `expected` is this thread's own in upc_wait.
 void compare(const Thread& thread, const char* function, std::int64_t expected) {
   int first = -1;
   const auto& all = thread.barrier.all;
-  const auto ended = std::find(all.begin(), all.end(), Barrier::kEnd);
-  const auto goes_on = std::find_if(all.begin(), all.end(), [](std::int64_t value) { return value != Barrier::kEnd; });
-  if (ended != all.end() && goes_on != all.end())
+  const char* const place = place_of(all[0]);
+  const auto elsewhere = std::find_if(all.begin(), all.end(), [place](std::int64_t value) { return place_of(value) != place; });
+  if (elsewhere != all.end())
     fail(thread, function,
-         "thread " + std::to_string(ended - all.begin()) + " is at the end of the program, and thread " +
-             std::to_string(goes_on - all.begin()) + " in a barrier; required: as many barriers on every thread (6.6.1)");
+         std::string("thread 0 is ") + place + ", and thread " + std::to_string(elsewhere - all.begin()) + " " +
+             place_of(*elsewhere) + "; required: the same barriers and collective functions on every thread (6.6.1)");
+  if (all[0] == Barrier::kCollective) return;
   for (int other = 0; other < thread.threads; ++other) {
     const std::int64_t value = all[static_cast<std::size_t>(other)];
     if (value == Barrier::kNone) continue;
@@ -152,6 +159,8 @@ void free_lock(Thread& thread, const char* function, upc_lock_t lock) {
 }
 
 }  // namespace
+
+void must_all_be_in_a_collective(const char* function) { pass(function, Barrier::kCollective); }
 
 void last_barrier() { pass("the end of the program", Barrier::kEnd); }
 

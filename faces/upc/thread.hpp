@@ -19,7 +19,8 @@ using communicator::Communicator;
 // notified need not do anything more for the others.
 struct Barrier {
   static constexpr std::int64_t kNone = INT64_MIN;
-  static constexpr std::int64_t kEnd = INT64_MAX;  // at the end of the program; no program can give it (6.6.1)
+  // No program can give these (6.6.1): at the end of the program, and in a collective function (COPSE_CHECK).
+  static constexpr std::int64_t kEnd = INT64_MAX, kCollective = INT64_MIN + 1;
   std::unique_ptr<Communicator> among;
   std::shared_ptr<communicator::Job> job = Communicator::make_job();
   bool notified = false;
@@ -69,6 +70,9 @@ void be(Thread* thread);
 
 // The barrier at the end of the program, which matches none of the program's own.
 void last_barrier();
+// Ends the program if some threads are in a collective function and others in a barrier, or at the end of the program. All threads
+// call this in collective functions, if COPSE_CHECK asks for it.
+void must_all_be_in_a_collective(const char* function);
 
 // Ends the program as fail() does, unless the outcome of a call on `among` is done.
 void must_be_done(const Thread& thread, const char* function, const Communicator& among, communicator::Outcome outcome);
@@ -76,8 +80,9 @@ void must_be_done(const Thread& thread, const char* function, const Communicator
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
 void run(Thread& thread, const char* function, const Arguments& arguments);
 // Makes a call whose input begins at the address `src` on all threads and whose output begins at `dst`. The flags say when the
-// buffers may be touched.
-void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags);
+// buffers may be touched. The thread makes its own copy within the call, or behind it.
+void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags,
+         const communicator::OwnCopy& beside = {});
 void meet_all(Thread& thread, const char* function);  // a barrier
 // Gathers a value of each thread.
 template <class T>

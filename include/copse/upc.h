@@ -23,8 +23,10 @@
 #ifdef __cplusplus
 extern "C" {
 #define upc_private thread_local
-#else
+#elif defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L
 #define upc_private _Thread_local
+#else
+#define upc_private __thread
 #endif
 
 /* --- Threads (6.3) ---------------------------------------------------------------------------------------------- */

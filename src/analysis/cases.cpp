@@ -31,7 +31,8 @@ class Random {
 };
 
 constexpr plan::Sync kMine = plan::Sync::mine, kNone = plan::Sync::none;
-constexpr plan::Modes kNosync{kNone, kNone}, kAllModes[] = {{}, {kMine, kNone}, {kNone, kMine}, kNosync};
+constexpr plan::Modes kNosync{kNone, kNone, true},
+    kAllModes[] = {{}, {kMine, kMine, true}, {kMine, kNone, true}, {kNone, kMine, true}, kNosync};
 
 int most_lag(const Plans& plans) {
   int lag = 0;
@@ -256,7 +257,8 @@ class Maker {
     Variant barrier = variant_, plain = variant_;
     barrier.row = algorithms::find(Collective::barrier, "dissemination");
     barrier.carrier = plan::Carrier::line;
-    barrier.modes = plain.modes = {};
+    barrier.modes = {};
+    plain.modes = {kMine, kMine, true};
     barrier.plans = build_plans(barrier);
     plain.plans = build_plans(plain);
     for (const int fragments : {1, depth_ + 2}) {

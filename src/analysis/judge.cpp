@@ -205,7 +205,7 @@ void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
   } else if (line.posted != ticket) {  // in every schedule: otherwise the two would race
     find(Fault::deadlock, now, "that line holds ticket " + std::to_string(line.posted) + " by then, and not this one");
   }
-  if (area != plan::kPublishArea || ticket < script_.act(now.call).first) return;
+  if (area != plan::kPublishArea || now.plan->placed || ticket < script_.act(now.call).first) return;
   if (published) {
     posts_.addresses.take(now.rank, peer, now.call);
   } else {
@@ -242,7 +242,7 @@ Atoms Judge::locate(const Moment& now, const Operand& operand) {
   static_assert(Space::peer_input < Space::peer_output && Space::peer_output < Space::peer_scratch &&
                 Space::peer_scratch < Space::ride);
   const bool published = operand.space >= Space::peer_input && operand.rank != now.rank;
-  const bool computed = job(now.call).modes.in == plan::Sync::none && operand.space < Space::peer_scratch;
+  const bool computed = now.plan->placed && operand.space < Space::peer_scratch;
   const bool unknown = published && !computed && !posts_.addresses.has(now.rank, operand.rank, now.call);
   const bool rides = published && operand.space != Space::ride && is_riding(job(now.call).rides, operand.rank) &&
                      gives_ride(script_.plan_of(now.call, operand.rank));

@@ -314,6 +314,7 @@ struct Maker {
     make_other("one fragment").one_fragment = !plan.one_fragment;
     make_other("whole scratch").whole_scratch = !plan.whole_scratch;
     make_other("together").together = !plan.together;
+    make_other("placed").placed = !plan.placed;
   }
 
   void all() {

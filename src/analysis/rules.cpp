@@ -223,9 +223,10 @@ struct Rules {
     if (plan.one_fragment && job().fragments > 1) illegal("works with one fragment only");
     if (plan.areas > plan::kAreas) illegal("more areas than the " + std::to_string(plan::kAreas) + " there are");
     if (plan.whole_scratch && plan.scratch_depth > 1) illegal("scratches that hold whole messages lie in no ring");
+    if (plan.placed && !job().modes.placed) illegal("relies on a caller that says where buffers lie");
     const plan::Plan& first = job().plans->front();
     if (plan.pack != first.pack || plan.slots != first.slots || plan.one_fragment != first.one_fragment ||
-        plan.whole_scratch != first.whole_scratch || plan.together != first.together)
+        plan.whole_scratch != first.whole_scratch || plan.together != first.together || plan.placed != first.placed)
       illegal("does not cut messages in the same way as rank 0");
     for (const plan::Section& each : plan.sections) {
       section = &each;

@@ -68,6 +68,7 @@ std::string Variant::name() const {
   if (traits.along_edges) text.append(", graph ").append(std::to_string(root));
   if (modes.in == plan::Sync::none) text.append(", in nosync");
   if (modes.out == plan::Sync::none) text.append(", out nosync");
+  if (modes.placed) text.append(", buffers placed");
   return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
 }
 

@@ -110,8 +110,9 @@ bool settle_carrier(Decision& decision, const Situation& situation, std::size_t 
   });
 }
 
-// Returns the decision of the first row of the table that applies and can run the call. After the table come the rows of the
-// machine that is most like this one, and then the built-in rules. If a row names the MPI's own collective, the search goes on for
+// Returns the decision of the first row that applies and can run the call. Built-in rules that ask where buffers lie come first,
+// because no other row knows of such calls. Then come the table, the rows of the machine that is most like this one, and the other
+// built-in rules. If a row names the MPI's own collective, the search goes on for
 // an algorithm, because some calls cannot be passed on. Such a row does not apply if another MPI was measured.
 Decision by_table(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
   const Table* const table = settings.table.get();
@@ -120,8 +121,9 @@ Decision by_table(const Settings& settings, const Situation& situation, Collecti
   const Facts facts = facts_of(situation, collective, needs);
   const Rule* outside = nullptr;
   // Up to `tried` ranks, all rows are known to have plans.
-  const auto find_in = [&](std::span<const Rule> rules, int tried) {
+  const auto find_in = [&](std::span<const Rule> rules, int tried, bool first = false) {
     for (const Rule& rule : rules) {
+      if (first && (rule.with & (kPlaced | kEarly)) == 0) continue;
       if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !asks_mpi)) continue;
       if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
       if (rule.algorithm == kByMpi) {
@@ -140,6 +142,7 @@ Decision by_table(const Settings& settings, const Situation& situation, Collecti
     }
     return false;
   };
+  if (needs.placed && find_in(rules(), kTriedRanks, true)) return decision;
   if (!(table != nullptr && find_in(table->rules, 0)) && !find_in(recorded_rules(situation.like), kTriedRanks))
     decision = by_rule(situation, collective, bytes, needs, decision);
   if (outside == nullptr) return decision;
@@ -184,24 +187,6 @@ Decision choose(const Settings& settings, const Situation& situation, Collective
   }
   fragment(decision, settings.fragment);
   return decision;
-}
-
-Decision choose(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs,
-                plan::Modes modes) {
-  Decision decision = choose(settings, situation, collective, bytes, needs);
-  // Where all ranks share one memory, a rank that need not wait takes the value from the root, not from ranks for which it would
-  // have to wait. With several memories the wait is worth it, because a far memory is then read only once.
-  const bool staged = decision.carrier == Carrier::line || decision.carrier == Carrier::slot;
-  const bool one_memory = (facts_of(situation, collective, needs) & kRegions) == 0;
-  if (modes.in == plan::Sync::mine || decision.forced || !(staged || one_memory)) return decision;
-  Decision direct = decision;
-  direct.algorithm = algorithms::find(collective, collective == Collective::permute ? "direct" : "flat");
-  direct.carrier = collective == Collective::gather ? Carrier::put : Carrier::get;
-  direct.radix = 2;
-  direct.fragment_bytes = 0;
-  direct.halves = direct.outside = false;
-  if (direct.algorithm == nullptr || algorithms::traits_of(collective).reduces) return decision;
-  return settle(direct, situation, bytes, needs) ? direct : decision;
 }
 
 std::vector<Decision> candidates(const Situation& situation, Collective collective, std::size_t bytes, Needs needs,

@@ -94,7 +94,8 @@ bool is_kernel_cheap(const CopyCosts& costs, Collective collective, Needs needs)
 
 const char* name_of(Fact fact) {
   constexpr std::array names = {"several nodes",       "several regions", "turns",         "direct memory",    "loads and stores",
-                                "a cheap kernel copy", "strict order",    "wide elements", "buffers in reach", "helpers"};
+                                "a cheap kernel copy", "strict order",    "wide elements", "buffers in reach", "helpers",
+                                "places known",        "no wait before"};
   static_assert(names.size() == kFacts);
   return names[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(fact)))];
 }
@@ -113,6 +114,8 @@ Facts facts_of(const Situation& situation, Collective collective, Needs needs) {
   add(needs.wide, kWide);
   add(situation.addressable, kReach);
   add(situation.helpers > 0, kHelped);
+  add(needs.placed, kPlaced);
+  add(needs.early, kEarly);
   return static_cast<Facts>(facts);
 }
 

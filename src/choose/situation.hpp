@@ -36,6 +36,8 @@ struct Needs {
   bool wide = false;    // elements so large that a slot cannot hold one for each rank
   bool alien = false;   // an operator that the MPI cannot apply for Copse (engine::Combine::delegable)
   bool untold = false;  // only its giver knows a block's size: the block rides, or is reached where it lies
+  bool placed = false;  // the caller says where all buffers lie (plan::Modes::placed), so rules come first that ask for that
+  bool early = false;   // ranks may touch one another's buffers at once (plan::Sync::none); `placed` holds, too
 };
 
 // What a rule may ask about a call besides its size and the number of ranks. A set of these bits.
@@ -51,8 +53,10 @@ enum Fact : Facts {
   kWide = 1 << 7,     // Needs::wide
   kReach = 1 << 8,    // Buffers can be reached, by loads and stores or by the kernel.
   kHelped = 1 << 9,   // The last ranks are helpers.
+  kPlaced = 1 << 10,  // Needs::placed
+  kEarly = 1 << 11,   // Needs::early
 };
-inline constexpr int kFacts = 10;
+inline constexpr int kFacts = 12;
 [[nodiscard]] const char* name_of(Fact fact);
 
 [[nodiscard]] Facts facts_of(const Situation& situation, algorithms::Collective collective, Needs needs);

@@ -49,7 +49,7 @@ constexpr const char* kHelp =
     "  --root R --carrier line|slot|get|put --radix K   of --text and --program (else 0, slot or the first\n"
     "                   possible, 2; 4 ranks)\n"
     "                   and of --traffic and --scale (else 0, all, 2)\n"
-    "  --nosync in|out|both  buffers may be touched before ranks enter, after they return, or both (UPC's NOSYNC);\n"
+    "  --nosync in|out|both|addresses  buffers may be touched before ranks enter, after they return, or both (UPC's NOSYNC);\n"
     "                   of the proofs, --text and --program\n"
     "  --nodes N        of --traffic, --text and --program\n"
     "  --helpers N      of --text and --program: how many of the ranks serve the others, where the algorithm wants it (1)\n"
@@ -103,10 +103,11 @@ plan::Carrier carrier_in(std::string_view text) {
 
 plan::Modes modes_in(std::string_view text) {
   using plan::Sync;
-  if (text == "in") return {Sync::none, Sync::mine};
-  if (text == "out") return {Sync::mine, Sync::none};
-  if (text == "both") return {Sync::none, Sync::none};
-  refuse("--nosync: '" + std::string(text) + "' is not one of in, out, both");
+  if (text == "in") return {Sync::none, Sync::mine, true};
+  if (text == "out") return {Sync::mine, Sync::none, true};
+  if (text == "both") return {Sync::none, Sync::none, true};
+  if (text == "addresses") return {Sync::mine, Sync::mine, true};
+  refuse("--nosync: '" + std::string(text) + "' is not one of in, out, both, addresses");
 }
 
 std::vector<int> ranks_in(std::string_view text) {

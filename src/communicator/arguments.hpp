@@ -32,11 +32,18 @@ struct Arguments {
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 };
 
-// When ranks may touch one another's buffers (plan::Modes). If they may do so before the buffers' ranks enter, `window` says where
-// the buffers lie.
+// A copy between two buffers of this rank. If it has no bytes, there is none.
+struct OwnCopy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+};
+
+// When ranks may touch one another's buffers, and where these lie.
 struct Relaxation {
-  plan::Modes modes;
+  plan::Modes modes;  // placed
   engine::Window window;
+  OwnCopy beside;  // no other rank touches what it reads and writes; it is made as soon as the call would wait
 };
 
 }  // namespace copse::communicator

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "communicator/state.hpp"
+#include "engine/kernels/kernels.hpp"
 
 namespace copse::communicator {
 
@@ -253,14 +254,30 @@ Outcome Communicator::run(const Arguments& arguments) {
 
 Outcome Communicator::run(const Arguments& arguments, const Relaxation& relaxation) {
   State& state = *state_;
-  if (state.ranks == 1 || arguments.count == 0 || relaxation.modes == plan::Modes{}) return run(arguments);
+  const OwnCopy& beside = relaxation.beside;
+  const auto copy = [&] {
+    if (beside.bytes > 0) kernels::copy(beside.to, beside.from, beside.bytes);
+  };
+  if (state.ranks == 1 || arguments.count == 0) {
+    copy();
+    return run(arguments);
+  }
   state.count_blocking_call();
   return state.attempt([&] {
     Recent& known = state.routes.relaxed(arguments, relaxation.modes);
     engine::Call& call = known.call;
     fill(call, known, arguments, state.calls);
-    call.window = relaxation.modes.in == plan::Sync::none ? &relaxation.window : nullptr;
-    return state.run_now(arguments.collective, *known.route, *known.program, call);
+    call.window = known.program->placed ? &relaxation.window : nullptr;
+    constexpr std::size_t kWorthAPause = 2048;
+    if (beside.bytes < kWorthAPause || state.traced) {
+      const Outcome outcome = state.run_now(arguments.collective, *known.route, *known.program, call);
+      copy();
+      return outcome;
+    }
+    state.running = arguments.collective;
+    const Outcome outcome = state.seat.executor->advance(*known.program, call, true);
+    copy();
+    return outcome == Outcome::pending ? state.seat.executor->advance(*known.program, call, false) : outcome;
   });
 }
 

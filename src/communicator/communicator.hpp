@@ -70,8 +70,8 @@ class Communicator {
   // has the MPI make the call. Reductions give `combine` its operands in rank order unless it is commutative. If engine::is_over is
   // false for the outcome, the communicator is unusable from then on, and all later calls end with the same outcome.
   Outcome run(const Arguments& arguments);
-  // Makes a blocking call with less synchronisation. The call has no table and no operator. Modes and window are the same on all
-  // ranks.
+  // Makes a blocking call whose caller knows where all buffers lie, with less synchronisation. The call has no table and no
+  // operator. Modes and window are the same on all ranks.
   Outcome run(const Arguments& arguments, const Relaxation& relaxation);
 
   // Starts a call that does not block. Everything that the arguments point to must stay until the call is over, except tables,

@@ -96,7 +96,8 @@ std::optional<Invitation> read_invitation(std::string_view bytes) {
 }
 
 std::optional<Invitation> next_invitation(int desk) {
-  while (true) {
+  // Strangers may write as fast as their letters are thrown away. So only some are read at a time.
+  for (int letters = 0; letters < 64; ++letters) {
     std::array<char, sizeof(Invitation) + 1> bytes{};  // one more, so that a message that is too long shows
     iovec content{bytes.data(), bytes.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
@@ -111,6 +112,7 @@ std::optional<Invitation> next_invitation(int desk) {
     if (!is_ours(message)) continue;
     if (const auto invitation = read_invitation({bytes.data(), static_cast<std::size_t>(got)})) return invitation;
   }
+  return std::nullopt;
 }
 
 }  // namespace copse::communicator

@@ -32,7 +32,8 @@ struct Invitation {
 [[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadline = Deadline::never());
 // Returns the invitation that these bytes are. Its numbers fit together, and the name in it ends.
 [[nodiscard]] std::optional<Invitation> read_invitation(std::string_view bytes);
-// Takes the next invitation from the desk, if there is one. Anything else that has come is dropped.
+// Takes the next invitation from the desk, if there is one. Anything else that has come is dropped. If that is much, some is left
+// for the next call.
 [[nodiscard]] std::optional<Invitation> next_invitation(int desk);
 
 }  // namespace copse::communicator

@@ -78,37 +78,44 @@ void Mover::leave(Progress& progress) {
 
 // The thread looks before it sleeps, and it counts as asleep before it looks. So as long as it does not count as asleep, it
 // need not be woken.
-void Mover::wake() {
-  while (asleep_.load() != 0) {
+void Mover::end_rest(Rest least) {
+  while (rest_.load() >= least) {
     if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) return wanted_.notify_all();
     std::this_thread::yield();
   }
 }
 
-bool Mover::any() const {
-  return std::any_of(joined_.begin(), joined_.end(), [](const Progress* one) { return one->helped() && one->any(); });
+// Tells whether anything is under way in a progress that wants the thread in this way.
+bool Mover::any(bool (Progress::*wants)() const) const {
+  return std::any_of(joined_.begin(), joined_.end(), [wants](const Progress* one) { return (one->*wants)() && one->any(); });
 }
 
 bool Mover::sweep() {
   bool moved = false;
   for (Progress* const progress : joined_)
-    if (progress->helped()) moved = progress->sweep(true) || moved;
+    if (progress->helped() || progress->watched()) moved = progress->sweep(true) || moved;
   return moved;
 }
 
 void Mover::run(std::uint64_t era) {
+  constexpr int kVainLooks = 100;  // so that a progress whose calls come often need not rouse the thread for each of them
   prctl(PR_SET_TIMERSLACK, 1UL);  // otherwise the shortest nap takes 60 us
   std::unique_lock lock(mutex_);
   auto nap = kShortestNap;
+  int vain = kVainLooks;
   while (era == era_) {
-    asleep_.fetch_add(1);
+    rest_.store(Rest::sleeps);
     bool woken = true;
-    if (any()) {
-      woken = wanted_.wait_for(lock, nap) == std::cv_status::no_timeout;
+    const bool helps = any(&Progress::helped);
+    vain = any(&Progress::watched) ? 0 : std::min(vain + 1, kVainLooks);
+    if (helps || vain < kVainLooks) {
+      rest_.store(Rest::naps);
+      woken = wanted_.wait_for(lock, helps ? nap : kLongestNap) == std::cv_status::no_timeout;
     } else {
       wanted_.wait(lock);
+      if (std::any_of(joined_.begin(), joined_.end(), [](const Progress* one) { return one->watched(); })) vain = 0;
     }
-    asleep_.fetch_sub(1);
+    rest_.store(Rest::none);
     if (era != era_) return;
     nap = sweep() || woken ? kShortestNap : std::min(2 * nap, kLongestNap);
   }

@@ -3,7 +3,8 @@
 //
 // It sleeps while nothing is under way. While something is, it looks, and then naps. A nap is short after a look that brought a
 // call on, and takes up to a millisecond after many looks in vain. So the mover costs a rank that computes on the same
-// processor next to nothing. A forked child has no such thread until it asks for one.
+// processor next to nothing. A progress that is only watched asks for less: the thread looks every millisecond, until nothing has
+// been under way for a while. A forked child has no such thread until it asks for one.
 #pragma once
 
 #include <atomic>
@@ -22,26 +23,31 @@ class Mover {
   // Returns the mover of this process.
   static Mover& here();
 
-  // From now on, until leave(), the thread moves on what is under way in `progress`, whenever that wants it (Progress::helped).
-  // Returns false if there can be no thread.
+  // From now on, until leave(), the thread moves on what is under way in `progress`, whenever that wants it (Progress::helped and
+  // Progress::watched). Returns false if there can be no thread.
   bool join(Progress& progress);
   // Ends what join() began, and returns when the thread does not look at `progress` any more. When the last one leaves, the
   // thread ends.
   void leave(Progress& progress);
-  // Tells the thread that there is more to do. Does not wait for calls that the thread moves.
-  void wake();
+  // Tells the thread that there is more to do, and so does rouse(), which leaves a thread that naps alone. Neither waits for calls
+  // that the thread moves.
+  void wake() { end_rest(Rest::naps); }
+  void rouse() { end_rest(Rest::sleeps); }
 
  private:
+  enum class Rest : std::uint8_t { none, naps, sleeps };
+
   void run(std::uint64_t era);
+  void end_rest(Rest least);
   [[nodiscard]] bool sweep();
-  [[nodiscard]] bool any() const;
+  [[nodiscard]] bool any(bool (Progress::*wants)() const) const;
 
   std::mutex mutex_;  // held while the thread moves calls, so that a fork finds none half moved
   std::condition_variable wanted_;
   std::vector<Progress*> joined_;
   std::thread thread_;
   std::uint64_t era_ = 0;  // era of the current thread; a thread of an older era ends
-  std::atomic<int> asleep_{0};
+  std::atomic<Rest> rest_{Rest::none};
 };
 
 }  // namespace copse::communicator

@@ -275,7 +275,8 @@ class Attempt {
     Answer answer;
     while (true) {
       pollfd state{line.get(), POLLIN, 0};
-      if (deadline.passed()) return fail(who + ", which has not answered");
+      // What an earlier call has heard says more.
+      if (deadline.passed()) return trouble.empty() ? fail(who + ", which has not answered") : End::in_vain;
       if (poll(&state, 1, deadline.milliseconds()) <= 0) continue;
       const ssize_t got = receive(line, bytes, &memory);
       if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;

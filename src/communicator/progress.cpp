@@ -30,7 +30,9 @@ void Progress::end_turn(Task& task, Went went) {
       task.under_way_.store(!over, std::memory_order_release);
     }
   }
-  if (changes && !over && helped()) Mover::here().wake();
+  if (!changes || over) return;
+  if (helped()) Mover::here().wake();
+  else if (watched()) Mover::here().rouse();
 }
 
 bool Progress::sweep(bool helper) {
@@ -92,18 +94,32 @@ void Progress::remove(Task& task) {
   take(task);
 }
 
-bool Progress::ask_for_help() {
+bool Progress::join_mover() {
   if (!joined_.load()) {
     if (!Mover::here().join(*this)) return false;
     joined_.store(true);
   }
+  return true;
+}
+
+bool Progress::ask_for_help() {
+  if (!join_mover()) return false;
   helped_.fetch_add(1);
   if (any()) Mover::here().wake();
   return true;
 }
 
+bool Progress::watch() {
+  if (watched()) return true;
+  if (!join_mover()) return false;
+  watched_.store(true);
+  if (any()) Mover::here().rouse();
+  return true;
+}
+
 void Progress::dismiss_helper() {
   helped_.store(0);
+  watched_.store(false);
   if (joined_.exchange(false)) Mover::here().leave(*this);
 }
 

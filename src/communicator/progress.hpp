@@ -75,6 +75,10 @@ class Progress {
   bool ask_for_help();
   void end_help() { helped_.fetch_sub(1); }
   [[nodiscard]] bool helped() const { return helped_.load() > 0; }
+  // From now on, Copse's own thread looks every millisecond as long as something is under way. This is for programs whose threads
+  // may wait where nothing moves calls. Returns false if there can be no thread.
+  bool watch();
+  [[nodiscard]] bool watched() const { return watched_.load(); }
   // Ends all help for good, however often it was asked for.
   void dismiss_helper();
 
@@ -117,6 +121,7 @@ class Progress {
     result.cancellable = cancellable;
     return result;
   }
+  bool join_mover();
   void take(Task& task);
   void end_turn(Task& task, Went went);
   // Runs `body` with the turn, and ends the turn. An exception gives the turn back, and the task stays in the list if it was
@@ -147,7 +152,7 @@ class Progress {
   } added_;
   std::atomic<std::size_t> count_{0};
   std::atomic<int> helped_{0};  // how often help is asked for and not ended
-  std::atomic<bool> joined_{false};
+  std::atomic<bool> watched_{false}, joined_{false};
 };
 
 }  // namespace copse::communicator

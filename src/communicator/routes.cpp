@@ -116,6 +116,9 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
   if (known.route != nullptr && known.count == arguments.count && known.element_bytes == arguments.element_bytes &&
       known.root == arguments.root)
     return known;
+  choose::Needs needs = needs_of(arguments);
+  needs.placed = true;
+  needs.early = modes.in == plan::Sync::none;
   auto& routes = relaxed_->routes[collective][number_of(modes)];
   const std::size_t bytes = arguments.count * arguments.element_bytes;
   auto at = first_up_to(routes, bytes);
@@ -123,7 +126,7 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
     auto route = std::make_unique<Route>();
     choose::Situation situation = group_->kin->terms.situation;  // windows can be reached, even where nothing else can
     situation.delegates = situation_.delegates;
-    route->decision = choose::choose(group_->settings, situation, arguments.collective, bytes, needs_of(arguments), modes);
+    route->decision = choose::choose(group_->settings, situation, arguments.collective, bytes, needs);
     open(*route);
     at = routes.insert(at, std::move(route));
   }
@@ -135,7 +138,7 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
   const engine::Program* chosen = &made();
   if (group_->kin->terms.windows_alone && chosen->scratch_shared) {  // peers would reach into scratches, which lie in no window
     const choose::Decision before = route.decision;
-    route.decision = choose::choose(group_->settings, situation_, arguments.collective, bytes, needs_of(arguments), modes);
+    route.decision = choose::choose(group_->settings, situation_, arguments.collective, bytes, needs);
     route.decision.from = std::max(route.decision.from, before.from);
     route.decision.to = std::min(route.decision.to, before.to);
     open(route);

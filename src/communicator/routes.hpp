@@ -136,14 +136,16 @@ class Routes {
   };
 
   // What runs calls with modes, by number_of. It is made for the first such call, because most communicators see none.
-  static constexpr unsigned kModes = 4;
+  static constexpr unsigned kModes = 5;
   struct Relaxed {
     std::array<std::array<Recent, kModes>, algorithms::kCollectives> recent;
     std::array<std::array<std::vector<std::unique_ptr<Route>>, kModes>, algorithms::kCollectives>
         routes;  // in the order of their sizes
   };
+  // Modes that are not placed have the number 0.
   [[nodiscard]] static unsigned number_of(plan::Modes modes) {
-    return (modes.in == plan::Sync::none ? 1U : 0U) + (modes.out == plan::Sync::none ? 2U : 0U);
+    if (!modes.placed) return 0;
+    return 1 + (modes.in == plan::Sync::none ? 1U : 0U) + (modes.out == plan::Sync::none ? 2U : 0U);
   }
   [[nodiscard]] Recent recall(const Arguments& arguments, Route& route, const engine::Program& program) const;
   const engine::Program& program(const choose::Decision& decision, int root, plan::Modes modes);

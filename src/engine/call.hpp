@@ -57,7 +57,7 @@ struct Call {
   std::uint64_t told = 0;
   std::size_t ride_bytes = 0;  // values of up to this size ride, where the plan lets them
 
-  const Window* window = nullptr;  // required by plans in which buffers are touched before their ranks enter (plan::Modes)
+  const Window* window = nullptr;  // required by programs that are `placed`
 
   [[nodiscard]] std::uint64_t fragments() const {
     return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;

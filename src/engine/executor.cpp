@@ -162,7 +162,7 @@ Outcome Executor::run_whole(const Program& program, const Call& call) {
       case plan::Space::scratch: base = operands_.scratch(ref.area, ticket); break;
       case plan::Space::line: base = ref.ring[ticket & mask].payload; break;
       case plan::Space::slot: base = here_.segment.slot(ref.local, ref.area, call.slot_class, ticket); break;
-      case plan::Space::peer_input: base = call.window->input_of(ref.rank); break;  // plain only in plans that need a window
+      case plan::Space::peer_input: base = call.window->input_of(ref.rank); break;  // plain only in placed plans
       case plan::Space::peer_output: base = call.window->output_of(ref.rank); break;
       default: break;
     }

@@ -11,14 +11,14 @@ namespace copse::engine {
 
 namespace {
 
-// Tells whether this rank can load and store the operand, with `blocks` blocks (0: all of the message) in a row. `windowed`: the
-// plan needs a window, and no addresses of peers.
-bool plain(const Ref& ref, std::uint32_t blocks, bool windowed) {
+// Tells whether this rank can load and store the operand, with `blocks` blocks (0: all of the message) in a row. For `placed` see
+// Plan.
+bool plain(const Ref& ref, std::uint32_t blocks, bool placed) {
   switch (ref.space) {
     case plan::Space::none: return true;
     case plan::Space::peer_input:
     case plan::Space::peer_output:
-      if (!windowed) return false;
+      if (!placed) return false;
       break;
     case plan::Space::input:
     case plan::Space::output:
@@ -30,17 +30,10 @@ bool plain(const Ref& ref, std::uint32_t blocks, bool windowed) {
   return blocks == 0 ? ref.range.of == 1 : ref.places == 0 || ref.place + blocks <= ref.places;
 }
 
-// Tells whether ranks tell one another addresses in this plan. If they do not, a plan that reaches into their buffers computes
-// them.
-bool publishes(const plan::Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(),
-                     [](const plan::Step& step) { return step.kind == plan::Kind::await && step.area == plan::kPublishArea; });
-}
-
 class Compiler {
  public:
   Compiler(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers)
-      : plan_(plan), segment_(segment), peers_(peers), windowed_(!publishes(plan)) {}
+      : plan_(plan), segment_(segment), peers_(peers) {}
 
   Program compile() {
     program_.pack = plan_.pack;
@@ -52,6 +45,7 @@ class Compiler {
     program_.slots = plan_.slots;
     program_.one_fragment = plan_.one_fragment;
     program_.together = plan_.together;
+    program_.placed = plan_.placed;
     for (const plan::Section& section : plan_.sections) add(section);
     return std::move(program_);
   }
@@ -77,7 +71,6 @@ class Compiler {
   const plan::Plan& plan_;
   const Segment& segment_;
   const std::vector<Peer>& peers_;
-  bool windowed_;
   Program program_;
   bool in_loop_ = false;
   std::uint32_t messages_ = 0;
@@ -147,7 +140,7 @@ Op Compiler::op_of(const plan::Step& step) {
   };
   op.block = step.kind == plan::Kind::copy && op.blocks == 1 && near(op.dst) && near(op.a);
   op.plain = step.when == plan::When::always;
-  for (const Ref* ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks, windowed_);
+  for (const Ref* ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks, plan_.placed);
   if (op.dst.space == plan::Space::ride && step.kind == plan::Kind::copy) {
     Program::Ridden* const last = program_.rides.empty() ? nullptr : &program_.rides.back();
     // The first block of the input follows the last one.
@@ -172,7 +165,7 @@ void Compiler::find_signal(const plan::Step& step, Op& op) {
       break;
     case plan::Kind::await:
       op.ring = ring_of(step.peer, step.area);
-      op.publication = step.area == plan::kPublishArea;
+      op.publication = step.area == plan::kPublishArea && !plan_.placed;
       break;
     case plan::Kind::done: op.ring = &segment_.progress(local_of(plan_.rank)); break;
     case plan::Kind::await_done: op.ring = &segment_.progress(local_of(step.peer)); break;

@@ -83,7 +83,8 @@ struct Program {
   bool slots = false;  // a fragment must fit in a slot; the same on all ranks
   bool one_fragment = false;
   bool together = false;  // see Plan
-  bool publishes = false;  // others reach this rank's buffers
+  bool placed = false;  // see Plan; the call needs a window
+  bool publishes = false;  // others reach this rank's buffers, and learn here where they lie
   // The blocks of this rank's input that may ride with its publication, in that order. There are `ride_blocks` of them; if that is
   // 0, nothing may ride.
   struct Ridden {

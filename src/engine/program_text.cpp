@@ -47,7 +47,8 @@ void Writer::write_program() {
   if (program_.scratch_depth > 1) out_ << ", scratch depth " << int{program_.scratch_depth};
   out_ << (program_.scratch_whole ? ", whole scratch" : "") << (program_.scratch_shared ? ", shared scratch" : "")
        << (program_.slots ? ", slots" : "") << (program_.one_fragment ? ", one fragment" : "")
-       << (program_.together ? ", together" : "") << (program_.publishes ? ", publishes" : "");
+       << (program_.placed ? ", placed" : "") << (program_.together ? ", together" : "")
+       << (program_.publishes ? ", publishes" : "");
   const char* before = ", rides: ";
   for (const Program::Ridden& each : program_.rides) {
     out_ << std::exchange(before, ", ");

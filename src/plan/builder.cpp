@@ -531,8 +531,10 @@ void Builder::join_messages() {
 
 // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication takes the addresses into
 // private memory, so that the line is not read again. A publication also says that its rank has entered. If nobody needs to know
-// that, a publication is needed only for the addresses of scratches.
+// that, a publication is needed only for the addresses of scratches. If the caller knows where buffers lie, a rank posts only that
+// it has entered.
 void Builder::exchange_addresses() {
+  plan_.placed = promised_.modes.placed && !plan_.whole_scratch;
   if (promised_.modes.in == Sync::none && !plan_.whole_scratch) return;
   if (!in_place_.published && in_place_.touched.empty()) return;
   std::vector<Part> rest;
@@ -540,7 +542,7 @@ void Builder::exchange_addresses() {
   once();
   if (in_place_.published) {
     acquire(kPublishArea, {}, Space::line);
-    emit(Kind::publish, kPublishArea);
+    emit(plan_.placed ? Kind::post : Kind::publish, kPublishArea);
   }
   for (int peer : in_place_.touched.all()) emit(Kind::await, kPublishArea, peer);
   part().takes = !in_place_.touched.empty();

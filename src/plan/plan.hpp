@@ -102,10 +102,11 @@ enum class Space : std::uint8_t {
 // When ranks may touch one another's input and output (UPC 1.3, Synchronization Options).
 //   mine   between the entry and the return of the rank that has the buffer (MYSYNC)
 //   none   at the entry: once some rank has entered; at the return: until the last rank has returned (NOSYNC). The caller has
-//          made all inputs ready before that, and looks at no output until then. It knows where all buffers lie
+//          made all inputs ready before that, and looks at no output until then
 enum class Sync : std::uint8_t { mine, none };
 struct Modes {
   Sync in = Sync::mine, out = Sync::mine;
+  bool placed = false;  // the caller knows where all buffers lie, and says so in the call; with Sync::none at the entry, it must
   friend bool operator==(const Modes&, const Modes&) = default;
 };
 
@@ -130,7 +131,7 @@ enum class Kind : std::uint8_t {
   post,        // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
   publish,     // post my line with the addresses of my input and output as payload
   await,       // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its
-               // addresses
+               // addresses, unless the plan is `placed`
   copy,        // dst = a
   reduce,      // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
   done,        // my progress passes this ticket: I read nothing of it, or before it, any more
@@ -205,6 +206,7 @@ struct Plan {
   bool one_fragment = false;  // only works with F = 1
   bool slots = false;         // some rank uses slots: a fragment must fit in one
   bool together = false;      // if some rank's value does not ride, nothing is moved; all ranks know it at the end
+  bool placed = false;        // the call says where buffers lie; what is posted on kPublishArea has no addresses
   std::uint32_t pack = 1;     // the most blocks that a line or slot must hold
   Contents contents{};
   std::vector<Section> sections;

@@ -186,7 +186,7 @@ std::string to_text(const Plan& plan) {
   std::ostringstream out;
   out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches " << int{plan.scratches}
       << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "") << (plan.whole_scratch ? " whole-scratch" : "")
-      << (plan.together ? " together" : "");
+      << (plan.together ? " together" : "") << (plan.placed ? " placed" : "");
   if (plan.pack != 1) out << " pack " << plan.pack;
   if (plan.scratch_depth != 1) out << " scratch-depth " << int{plan.scratch_depth};
   out << contents_text(plan.contents) << '\n';

@@ -20,10 +20,13 @@ using plan::Modes;
 using plan::Step;
 using plan::Sync;
 
-constexpr Modes kMysync{}, kInNosync{Sync::none, Sync::mine}, kOutNosync{Sync::mine, Sync::none}, kNosync{Sync::none, Sync::none};
-constexpr Modes kModes[] = {kMysync, kInNosync, kOutNosync, kNosync};
+// Where the caller does not know the places of the buffers, ranks must tell them (kUnplaced).
+constexpr Modes kUnplaced{}, kMysync{Sync::mine, Sync::mine, true}, kInNosync{Sync::none, Sync::mine, true},
+    kOutNosync{Sync::mine, Sync::none, true}, kNosync{Sync::none, Sync::none, true};
+constexpr Modes kModes[] = {kUnplaced, kMysync, kInNosync, kOutNosync, kNosync};
 
 std::string text_of(Modes modes) {
+  if (!modes.placed) return "buffers not placed";
   if (modes.in == Sync::none) return modes.out == Sync::none ? "in nosync, out nosync" : "in nosync, out mysync";
   return modes.out == Sync::none ? "in mysync, out nosync" : "in mysync, out mysync";
 }
@@ -38,7 +41,7 @@ std::vector<const algorithms::Algorithm*> rows_that_move_data() {
 
 // The sequences mix calls of all modes, ALLSYNC included, on one ring of tickets (cases.cpp).
 TEST_P(Row, IsProvedInEveryMode) {
-  for (const Modes modes : {kInNosync, kOutNosync, kNosync}) {
+  for (const Modes modes : {kMysync, kInNosync, kOutNosync, kNosync}) {
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
       const Tally tally = verify(*GetParam(), ranks, Effort::quick, nullptr, modes);
       EXPECT_GT(tally.cases, 0u);
@@ -94,7 +97,7 @@ TEST(Modes, WeakerModesHaveFewerSteps) {
 }
 
 TEST(Modes, MutantsOfRelaxedPlansAreCaughtOrExplained) {
-  for (const Modes modes : {kInNosync, kOutNosync, kNosync}) {
+  for (const Modes modes : {kMysync, kInNosync, kOutNosync, kNosync}) {
     for (const Variant& variant : relaxed_rows(3, modes)) {
       const MutationTally tally = challenge(variant);
       EXPECT_GT(sum_of(tally.by_mutation()).made, 0U) << variant.name();
@@ -130,7 +133,7 @@ TEST(Modes, AMissingWaitIsFoundInTheModesThatNeedIt) {
         const bool returns_early = step.kind == Kind::await_done || (step.kind == Kind::await && !enters);
         if (!enters && !returns_early) continue;
         ++(enters ? entries : returns);
-        for (const Modes modes : kModes) {
+        for (const Modes modes : {kMysync, kInNosync, kOutNosync, kNosync}) {
           const bool needed = (enters ? modes.in : modes.out) == Sync::mine;
           EXPECT_EQ(caught(variant, mutant, modes), needed) << variant.name() << ", " << mutant.what << ", " << text_of(modes);
         }
@@ -152,8 +155,8 @@ TEST(Modes, ARelaxedPlanFailsUnderAStricterMode) {
             if (call.plans == variant.plans) call.modes = promised;
           fails |= !check(each.subject, 1).ok();
         }
-        const bool too_weak =
-            (built.in == Sync::none && promised.in == Sync::mine) || (built.out == Sync::none && promised.out == Sync::mine);
+        const bool too_weak = (built.placed && !promised.placed) || (built.in == Sync::none && promised.in == Sync::mine) ||
+                              (built.out == Sync::none && promised.out == Sync::mine);
         EXPECT_EQ(fails, too_weak) << variant.name() << " where " << text_of(promised) << " is asked for";
       }
     }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -22,6 +23,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <list>
 #include <new>
@@ -166,12 +168,59 @@ void hand_out(int caller) {
   static_cast<void>(send(caller, invitation, sizeof invitation, MSG_NOSIGNAL));
 }
 
+// Says of itself what the other side expects to hear of its process.
+struct Liar {
+  communicator::Hello hello;  // what it tells rank 0
+  std::int32_t pid = 0;
+
+  [[nodiscard]] std::string call(const std::string& name) {
+    Stranger stranger(name);
+    hello.pid = pid;
+    if (!stranger.call()) return "no call";
+    stranger.say({reinterpret_cast<const char*>(&hello), sizeof hello});
+    stranger.wait_for_the_end();
+    return "";
+  }
+
+  // Takes in the next rank that calls, and gives it the descriptor.
+  void welcome(const Stranger& owner, int gift) const {
+    const Stranger caller(owner.take_in());
+    communicator::Answer answer = communicator::make_answer({});
+    answer.host = caller.hear<communicator::Hello>().host;
+    answer.pid = pid;
+    caller.say({reinterpret_cast<const char*>(&answer), sizeof answer}, gift);
+    caller.wait_for_the_end();
+  }
+
+  // Owns the name, and gives the rank that calls its own memory.
+  [[nodiscard]] std::string invite(const std::string& name) const {
+    Stranger stranger(name);
+    if (!stranger.own_the_name(5)) return "could not own the name";
+    welcome(stranger, engine::make_shared_memory("evil", communicator::board_bytes(2)).get());
+    return "";
+  }
+};
+
+// Owns the name from now on, and gives every rank that calls the descriptor. Returns false if the name has an owner.
+bool keep_inviting(const std::string& name, engine::Descriptor gift) {
+  static Stranger stranger(name);
+  if (!stranger.own_the_name(5)) return false;
+  std::thread([fd = gift.release()] {
+    Liar liar;
+    liar.pid = getpid();
+    while (true) liar.welcome(stranger, fd);
+  }).detach();
+  return true;
+}
+
+bool become_another_user() { return setgid(kAnotherUser) == 0 && setuid(kAnotherUser) == 0; }
+
 TEST(Strangers, AnotherUserOwnsTheName) {
   if (getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
   const std::string name = fresh_name();
   const Bystander squatter([&] {
     static Stranger stranger(name);
-    if (setgid(kAnotherUser) != 0 || setuid(kAnotherUser) != 0 || !stranger.own_the_name(5)) return false;
+    if (!become_another_user() || !stranger.own_the_name(5)) return false;
     std::thread([] {
       while (true) hand_out(stranger.take_in());
     }).detach();
@@ -186,6 +235,46 @@ TEST(Strangers, AnotherUserOwnsTheName) {
                   return join_and_be_refused(name, 1, 2, 1, {"rank 0 did not come in time", "owned by process", "user id 65534"});
                 })),
             "");
+}
+
+// The other user answers as rank 0 would, and gives good memory.
+TEST(Strangers, AnotherUserTakesRanksIn) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  const std::string name = fresh_name();
+  const Bystander squatter([&] {
+    return become_another_user() && keep_inviting(name, engine::make_shared_memory("evil", communicator::board_bytes(2)));
+  });
+  ASSERT_TRUE(squatter.ready());
+  const std::vector<std::string> complaints = in_processes(1, [&](int) {
+    return join_and_be_refused(name, 1, 2, 0.5, {"owned by process", "user id 65534", "this process is of user id 0"});
+  });
+  EXPECT_EQ(complaints[0], "");
+}
+
+// The owner of the name is this user's, and answers as rank 0 would.
+TEST(Strangers, TheOwnerOfTheNameGivesNoMemory) {
+  const std::size_t bytes = communicator::board_bytes(2);
+  const auto sized = [bytes](int fd) {
+    static_cast<void>(ftruncate(fd, static_cast<off_t>(bytes)));
+    return engine::Descriptor(fd);
+  };
+  const struct {
+    const char* what;
+    std::function<engine::Descriptor()> make;
+    const char* word;
+  } gifts[] = {
+      {"nothing", [] { return engine::Descriptor(); }, "which gave no memory"},
+      {"memory whose size may change", [&] { return sized(memfd_create("evil", MFD_CLOEXEC)); }, "something else than memory"},
+      {"memory of another size", [&] { return engine::make_shared_memory("evil", bytes + 4096); }, "something else than memory"},
+      {"a file", [&] { return sized(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); }, "something else than memory"}};
+  for (const auto& gift : gifts) {
+    const std::string name = fresh_name();
+    const Bystander owner([&] { return keep_inviting(name, gift.make()); });
+    ASSERT_TRUE(owner.ready());
+    const std::vector<std::string> complaints =
+        in_processes(1, [&](int) { return join_and_be_refused(name, 1, 2, 0.5, {"owned by process", gift.word}); });
+    EXPECT_EQ(complaints[0], "") << gift.what;
+  }
 }
 
 // When the name is free again, the rank that has kept calling meets rank 0.
@@ -259,6 +348,7 @@ TEST(Strangers, TheyCallAndUseUpNoInvitation) {
   }
 }
 
+// The other user says what rank 1 would say.
 TEST(Strangers, AnotherUserCallsAndUsesUpNoInvitation) {
   if (getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
   const std::string name = fresh_name();
@@ -266,8 +356,9 @@ TEST(Strangers, AnotherUserCallsAndUsesUpNoInvitation) {
                                   [&](int rank) -> std::string {
                                     if (rank == 0) return join_and_add(name, 0, 2);
                                     const Bystander stranger([&] {
-                                      static Stranger call(name);
-                                      return setgid(kAnotherUser) == 0 && setuid(kAnotherUser) == 0 && call.call();
+                                      if (!become_another_user()) return false;
+                                      Liar liar{communicator::make_hello(1, 2), getpid()};
+                                      return liar.call(name).empty();
                                     });
                                     if (!stranger.ready()) return "no call";
                                     return join_and_add(name, 1, 2);
@@ -284,8 +375,7 @@ TEST(Strangers, AnotherUserInvitesAHelper) {
   invitation.rank = 2;
   invitation.ranks = 3;
   invitation.helpers = 1;
-  const Bystander stranger(
-      [&] { return setgid(kAnotherUser) == 0 && setuid(kAnotherUser) == 0 && communicator::invite(name, invitation); });
+  const Bystander stranger([&] { return become_another_user() && communicator::invite(name, invitation); });
   ASSERT_TRUE(stranger.ready());
   EXPECT_FALSE(communicator::next_invitation(desk.get()));
   ASSERT_TRUE(communicator::invite(name, invitation));
@@ -450,34 +540,32 @@ TEST(Ranks, OfAnotherPidNamespace) {
   EXPECT_EQ(all_well(complaints), "");
 }
 
-// The stranger has this user's id, and says of itself what the other side expects to hear of its process.
-struct Liar {
-  communicator::Hello hello;  // what it tells rank 0
-  std::int32_t pid = 0;
-
-  [[nodiscard]] std::string call(const std::string& name) {
-    Stranger stranger(name);
-    hello.pid = pid;
-    if (!stranger.call()) return "no call";
-    stranger.say({reinterpret_cast<const char*>(&hello), sizeof hello});
-    stranger.wait_for_the_end();
-    return "";
+// The process lives until the desk has looked at it.
+TEST(Ranks, OfAnotherPidNamespaceInviteNoHelper) {
+  communicator::DeskName name{};
+  const engine::Descriptor desk = communicator::open_desk(name);
+  ASSERT_TRUE(desk);
+  communicator::Invitation invitation;
+  invitation.rank = 2;
+  invitation.ranks = 3;
+  invitation.helpers = 1;
+  for (const bool apart : {true, false}) {
+    const Word sent;
+    const Bystander sender([&] {
+      if (apart && !enter_pid_namespace()) return false;
+      if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm(2 * kHung);
+        if (communicator::invite(name, invitation)) sent.give();
+        while (true) pause();
+      }
+      sent.await();
+      return true;
+    });
+    if (!sender.ready()) GTEST_SKIP() << "no PID namespace of one's own";
+    EXPECT_EQ(communicator::next_invitation(desk.get()).has_value(), !apart);
   }
-
-  // Owns the name, and gives the rank that calls its own memory.
-  [[nodiscard]] std::string invite(const std::string& name) const {
-    Stranger stranger(name);
-    if (!stranger.own_the_name(5)) return "could not own the name";
-    Stranger caller(stranger.take_in());
-    communicator::Answer answer = communicator::make_answer({});
-    answer.host = caller.hear<communicator::Hello>().host;
-    answer.pid = pid;
-    const engine::Descriptor memory = engine::make_shared_memory("evil", communicator::board_bytes(2));
-    caller.say({reinterpret_cast<const char*>(&answer), sizeof answer}, memory.get());
-    caller.wait_for_the_end();
-    return "";
-  }
-};
+}
 
 // The kernel shows a process of a namespace beside as 0, and one of a namespace within by a number of this namespace, which the
 // stranger finds out (here in a /proc that it has left mounted).

@@ -91,8 +91,8 @@ TEST(Chooser, RanksThatNeedNotWaitTakeFromTheRoot) {
   choose::Situation situation;
   situation.ranks = 4;
   situation.addressable = situation.anywhere = situation.direct = true;
-  const auto broadcast = [&](plan::Modes modes) { return choose::choose({}, situation, Collective::broadcast, kMiB, {}, modes); };
-  const plan::Modes waits, copies{plan::Sync::none, plan::Sync::none};
+  const auto broadcast = [&](choose::Needs needs) { return choose::choose({}, situation, Collective::broadcast, kMiB, needs); };
+  const choose::Needs waits, copies{.placed = true, .early = true};
   EXPECT_EQ(broadcast(copies).algorithm->name, "flat");
   EXPECT_EQ(broadcast(copies).carrier, Carrier::get);
   EXPECT_NE(broadcast(waits).algorithm->name, "flat");

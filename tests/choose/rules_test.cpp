@@ -35,6 +35,7 @@ bool is_possible(Facts facts) {
   const auto has = [&](Facts of) { return (facts & of) == of; };
   if (has(choose::kNodes) && !has(choose::kRegions)) return false;
   if (has(choose::kLoads) && !has(choose::kDirect)) return false;
+  if (has(choose::kEarly) && !has(choose::kPlaced)) return false;
   return !has(choose::kKernel | choose::kDirect);
 }
 

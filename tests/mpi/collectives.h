@@ -93,6 +93,8 @@ void part_cancelled_threads(void);
 void part_standard(void);
 void part_identical(void);
 void part_session_last(void);
+/* A receive from any rank with any tag never meets what collectives send. */
+void receive_of_anything(void);
 /* Returns a copy of the world on which Copse has met. */
 MPI_Comm met_copy(void);
 

@@ -116,11 +116,23 @@ static void add_and_throw(void* in, void* inout, int* count, MPI_Datatype* type)
 enum { kElements = 300 };
 static int handler_counts;
 
+/* Plants no more faults. Returns how many ranks have seen an error. */
+static int told(int error) {
+  const int failed = error != MPI_SUCCESS;
+  int failures = 0;
+  for (const char* const* name = (const char* const[]){"fail_pack", "fail_unpack", "fail_reduce_local", NULL}; *name != NULL;
+       ++name)
+    *fault(*name) = 0;
+  check(MPI_COMM_WORLD);
+  MPI_Allreduce(&failed, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return failures;
+}
+
 /* Makes a reduction in every form. Returns how many ranks have seen an error. */
 static int reduce(int form, MPI_Datatype type, MPI_Op op) {
   static int in[4 * kElements], out[4 * kElements];
   MPI_Request request = MPI_REQUEST_NULL;
-  int error = MPI_SUCCESS, failed, failures = 0;
+  int error = MPI_SUCCESS;
   handled = 0;
   if (form == 0) { /* once with each kind of error handler */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler_counts ? counting : MPI_ERRORS_RETURN);
@@ -141,13 +153,15 @@ static int reduce(int form, MPI_Datatype type, MPI_Op op) {
     MPI_Iallreduce(in, out, kElements, type, op, MPI_COMM_WORLD, &request);
     error = MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  failed = error != MPI_SUCCESS;
-  for (const char* const* name = (const char* const[]){"fail_pack", "fail_unpack", "fail_reduce_local", NULL}; *name != NULL;
-       ++name)
-    *fault(*name) = 0;
-  check(MPI_COMM_WORLD);
-  MPI_Allreduce(&failed, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  return failures;
+  return told(error);
+}
+
+/* Broadcasts from rank 0, or gathers there. Returns how many ranks have seen an error. */
+static int move(int gathers, MPI_Datatype type) {
+  static int mine[4 * kElements], all[4 * kElements * 16];
+  EXPECT(ranks <= 16, "%d ranks", ranks);
+  return told(gathers ? MPI_Gather(mine, kElements, type, all, kElements, type, 0, MPI_COMM_WORLD)
+                      : MPI_Bcast(mine, kElements, type, 0, MPI_COMM_WORLD));
 }
 
 static void part_faults(const char* thrower) {
@@ -177,6 +191,14 @@ static void part_faults(const char* thrower) {
     EXPECT(throw_it != NULL, "no %s", thrower);
     EXPECT(reduce(form, MPI_INT, throwing) > 0, "form %d: an operator threw, and no rank was told", form);
     check(MPI_COMM_WORLD);
+  }
+  for (int gathers = 0; gathers < 2; ++gathers) {
+    const int gives = gathers ? 1 : 0, takes = gathers ? 0 : 1;
+    EXPECT(move(gathers, pair) == 0, "%d: an error without a fault", gathers);
+    *fault("fail_pack") = rank == gives;
+    EXPECT(move(gathers, pair) > 0, "%d: MPI_Pack failed, and no rank was told", gathers);
+    *fault("fail_unpack") = rank == takes;
+    EXPECT(move(gathers, pair) > 0, "%d: MPI_Unpack failed, and no rank was told", gathers);
   }
   MPI_Op_free(&throwing);
   MPI_Op_free(&sum_of_ints);

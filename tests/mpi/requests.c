@@ -15,7 +15,13 @@ void complete(int count, MPI_Request* requests, unsigned way) {
   switch (way % kWays) {
     case 0: MPI_Waitall(count, requests, unneeded); break;
     case 1:
-      while (!flag) MPI_Testall(count, requests, &flag, statuses);
+      while (!flag) {
+        MPI_Request before[64];
+        memcpy(before, requests, (size_t)count * sizeof *requests);
+        MPI_Testall(count, requests, &flag, statuses);
+        const int same = memcmp(before, requests, (size_t)count * sizeof *requests) == 0;
+        EXPECT(flag || same, "MPI_Testall has changed requests, although not all are over");
+      }
       break;
     case 2:
       for (int i = 0; i < count; ++i) MPI_Waitany(count, requests, &index, &status);
@@ -560,6 +566,32 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static pthread_t of_the_program;
+static volatile int elsewhere;
+static void add_here(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)type;
+  if (!pthread_equal(pthread_self(), of_the_program)) elsewhere = 1;
+  for (int i = 0; i < *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
+}
+
+/* A thread of Copse's own may not run the program's operators. It has the time to. */
+static void operators_stay_here(int* in, int* out) {
+  MPI_Op sum;
+  of_the_program = pthread_self();
+  MPI_Op_create(add_here, 1, &sum);
+  for (int turn = 0; turn < 8; ++turn) {
+    const int count = turn % 2 ? kLong : 1;
+    MPI_Request request;
+    for (int i = 0; i < count; ++i) in[i] = i, out[i] = -1;
+    MPI_Iallreduce(in, out, count, MPI_INT, sum, MPI_COMM_WORLD, &request);
+    usleep(5000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < count; ++i) EXPECT(out[i] == ranks * i, "turn %d, element %d", turn, i);
+  }
+  EXPECT(!elsewhere, "another thread has run the program's operator");
+  MPI_Op_free(&sum);
+}
+
 /* All ranks compute. Their calls end through a thread of Copse's own, or not at all. */
 void part_moved(void) {
   const int thread = has_thread_of_copses();
@@ -588,6 +620,7 @@ void part_moved(void) {
   /* A short call may end while it is started, if the ranks happen to look at the right time. Six of them will not
    * all do so. */
   EXPECT(thread || stood_still > 0, "calls ended without anybody: %d stood still", stood_still);
+  operators_stay_here(in, out);
   free(in), free(out);
 }
 
@@ -619,8 +652,43 @@ static void* request_thread(void* argument) {
   return (void*)wrong;
 }
 
+/* One thread waits in the MPI already when another one starts a call, and the others make that call before they send what the first
+ * thread waits for. */
+static void* receive_first(void* comm) {
+  static int got;
+  got = -1;
+  MPI_Recv(&got, 1, MPI_INT, ranks - 1, 9, *(MPI_Comm*)comm, MPI_STATUS_IGNORE);
+  return &got;
+}
+
+static void start_behind_a_wait(void) {
+  int *in = malloc(sizeof(int) * kLong), *out = malloc(sizeof(int) * kLong);
+  MPI_Comm comm, messages;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_dup(MPI_COMM_WORLD, &messages);
+  MPI_Barrier(comm);
+  for (int turn = 0; ranks > 1 && turn < 4; ++turn) {
+    pthread_t receiver;
+    MPI_Request request;
+    void* got = NULL;
+    for (int i = 0; i < kLong; ++i) in[i] = i + turn, out[i] = -1;
+    if (rank == 0) pthread_create(&receiver, NULL, receive_first, &messages);
+    if (rank == 0) usleep(20000); /* the thread is in the MPI by now */
+    start_some(1, in, out, kLong, comm, &request);
+    if (rank == 0) pthread_join(receiver, &got);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == ranks - 1) MPI_Send(&turn, 1, MPI_INT, 0, 9, messages);
+    EXPECT(got == NULL || *(int*)got == turn, "turn %d: got %d", turn, *(int*)got);
+    for (int i = 0; i < kLong; ++i) EXPECT(out[i] == ranks * (i + turn), "turn %d, element %d", turn, i);
+  }
+  MPI_Comm_free(&messages);
+  MPI_Comm_free(&comm);
+  free(in), free(out);
+}
+
 void part_request_threads(void) {
   pthread_t threads[kThreads];
+  start_behind_a_wait();
   pthread_barrier_init(&together, NULL, kThreads);
   for (int i = 0; i < kThreads; ++i) {
     MPI_Comm_dup(MPI_COMM_WORLD, &thread_comms[i]);

@@ -519,8 +519,7 @@ static void requests_of_the_program(void) {
          cancelled);
 }
 
-/* A receive from anybody with any tag gets the program's message and nothing else. */
-static void receive_of_anything(void) {
+void receive_of_anything(void) {
   MPI_Comm comm = met_copy();
   MPI_Request request;
   int got = -1, sent = 1000 + rank, sum;
@@ -587,6 +586,26 @@ static void disconnecting_waits(void) {
   if (rank == 1) words[0] = 1;
   if (count > 1) MPI_Request_free(&requests[1]);
   munmap((void*)words, 4096);
+}
+
+/* A communicator may be duplicated while collectives on it are started and made. */
+static void duplicates_beside_calls(void) {
+  MPI_Comm comm = met_copy(), copy;
+  MPI_Request requests[2];
+  for (int turn = 0; turn < 5; ++turn) {
+    static int in[kMany], out[kMany];
+    int sum = 0;
+    for (int i = 0; i < kMany; ++i) in[i] = i + turn, out[i] = -1;
+    MPI_Comm_idup(comm, &copy, &requests[0]);
+    MPI_Iallreduce(in, out, kMany, MPI_INT, MPI_SUM, comm, &requests[1]);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Wait(&requests[turn % 2], MPI_STATUS_IGNORE);
+    MPI_Wait(&requests[1 - turn % 2], MPI_STATUS_IGNORE);
+    EXPECT(sum == ranks * (ranks - 1) / 2 && out[kMany - 1] == ranks * (kMany - 1 + turn), "sums %d and %d", sum, out[kMany - 1]);
+    MPI_Bcast(&sum, 1, MPI_INT, turn % ranks, copy);
+    MPI_Comm_free(&copy);
+  }
+  MPI_Comm_free(&comm);
 }
 
 static int deleted;
@@ -750,6 +769,7 @@ void part_standard(void) {
   send_buffers_may_be_shared();
   types_by_precision();
   requests_of_the_program();
+  duplicates_beside_calls();
   copies_of_communicators();
   functions_of_attributes();
   test_handlers();

@@ -113,13 +113,15 @@ def test_one_rank_apart_where_copse_comes_late(launch, compile_mpi, name, what):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
-def test_a_rank_without_copse(launch, programs, name):
+def test_a_rank_without_copse(launch, programs, compile_mpi, name, late):
     """The others cannot go on, and cannot go back. They say which process it is, and end the program."""
     script = '[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && unset LD_PRELOAD; exec "$0" "$@"'
     flavour = flavours.find(name)
-    done = launch(flavour, 3, "memory", program=["sh", "-c", script, programs(flavour)])
-    said = re.search(r"rank [02] cannot leave MPI_Init: process \d+ is a rank of the same program without Copse", done.stderr)
+    program, what = (compile_mpi(flavour, LATE, "late"), "make its first collective call") if late else (programs(flavour), "leave MPI_Init")
+    done = launch(flavour, 3, "memory", program=["sh", "-c", script, program], timeout=60)
+    said = re.search(rf"rank [02] cannot {what}: process \d+ is a rank of the same program without Copse", done.stderr)
     assert done.returncode != 0 and said, done.stdout + done.stderr
 
 

@@ -58,11 +58,11 @@ class Change {
 
   // The plan has one section of one step.
   void in(Plan& plan) {
-    auto& [rank, ranks, areas, scratches, scratch_depth, whole_scratch, one_fragment, slots, together, pack, contents, sections,
-           steps, peers] = plan;
+    auto& [rank, ranks, areas, scratches, scratch_depth, whole_scratch, one_fragment, slots, together, placed, pack, contents,
+           sections, steps, peers] = plan;
     const Step& step = steps.front();
     for (std::uint32_t i = 0; i < step.peers_count; ++i) in(peers[step.peers_first + i]);
-    each(rank, ranks, areas, scratches, scratch_depth, whole_scratch, one_fragment, slots, together, pack, contents,
+    each(rank, ranks, areas, scratches, scratch_depth, whole_scratch, one_fragment, slots, together, placed, pack, contents,
          sections.front(), steps.front());
   }
 
@@ -121,7 +121,7 @@ void expect_all_fields_to_show(const Plan& plan) {
 }
 
 TEST(PlanText, ShowsEveryFieldOfEveryKindOfStep) {
-  Plan bare, filled{5, 9, 2, 3, 2, true, true, true, true, 4, {Extent::own, Extent::all, 9}, {}, {}, {}};
+  Plan bare, filled{5, 9, 2, 3, 2, true, true, true, true, true, 4, {Extent::own, Extent::all, 9}, {}, {}, {}};
   bare.sections = {{false, Turns::all, 0, 0, 1}};
   filled.sections = {{true, Turns::last, 1, 0, 1}};
   for (int k = 0; k <= static_cast<int>(Kind::collect); ++k) {

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, bench_report, flavours, ft, native, paths, quiet, readme, upc_bench, upc_suite
+from copse import bench, bench_report, flavours, ft, native, paths, quiet, readme, upc_bench, upc_suite, upc_uoms
 from copse.errors import CopseError
 
 GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
@@ -362,16 +362,18 @@ def test_the_suite_compares_all_sides_with_the_choice():
     times = upc_suite.Times()
     for least in (5, 4):  # the fastest launch counts
         times.add(upc_suite.OWN, 2, {("exchange", 16384): (least, 8)})
+    times.add(upc_suite.AGAIN, 2, {("exchange", 16384): (4.4, 8)})
     times.add("BCOL", 2, {("exchange", 16384): (8, 9)})
     times.add(upc_suite.SHMEM, 2, {("exchange", 16384): (2, 3)})
     assert times.ratios("BCOL") == [2] and times.ratios(upc_suite.SHMEM) == [0.5] and times.ratios("PROP") == []
     assert times.best_of_others((2, "exchange", 16384)) == 0.5
+    assert upc_suite.summary(times, upc_suite.SIDES)[-1].endswith("1 of 1 cells below 1, 1 below 1.10")
     assert upc_suite.geometric_mean([2, 8]) == pytest.approx(4)
 
 
 def test_the_suite_runs_upcs_and_openshmems_collectives(copse, tmp_path):
     done = copse("bench", "--upc", "--suite", "--sizes", "1K,2K", "--ranks", "2", "--launches", "1", "--busy", "--output", str(tmp_path))
-    assert "best of the others : Copse's choice:" in done.stdout, done.stdout + done.stderr
+    assert "best of the others : NUMACol:" in done.stdout, done.stdout + done.stderr
     rows = json.loads((tmp_path / "upc-suite.json").read_text())["results"]
     assert {row["side"] for row in rows} == set(upc_suite.SIDES)
     assert {(row["operation"], row["bytes"]) for row in rows if row["side"] == "PROP"} == {(o, n) for o in upc_suite.OPERATIONS for n in (1024, 2048)}
@@ -413,11 +415,36 @@ def test_uoms_reads_names_and_sizes_from_files(tmp_path):
     assert re.findall(r"^ +(\d+) +1000 ", printed, re.MULTILINE)[:2] == ["24", "7"]
 
 
+def test_uoms_is_drawn(copse, tmp_path):
+    options = "-operations upc_all_gather,upc_barrier,upc_memput -maxsize 64 -time 0.05"
+    printed = copse("bench", "--upc", "--uoms", options, "--ranks", "2,3", "--busy", "--output", str(tmp_path)).stdout
+    assert re.findall(r"# Benchmarking (\S+)", printed) == 2 * ["upc_all_gather", "upc_memput", "upc_barrier"]
+    assert "Bandwidth: size / t_min, where size = THREADS * bytes" in printed
+    sized = upc_uoms.read((tmp_path / "uoms-3.txt").read_text())
+    assert {name: [size for size, _, _ in rows] for name, rows in sized.items()} == {name: [4, 8, 16, 32, 64] for name in ("upc_all_gather", "upc_memput")}
+    assert all(rate == pytest.approx(3 * size / us, rel=0.05, abs=0.02) for size, us, rate in sized["upc_all_gather"])
+    assert (tmp_path / "uoms.png").exists()
+
+
+@pytest.mark.full
+def test_upc_is_measured_over_emulated_nodes(copse, tmp_path):
+    common = ["--ranks", "4", "--nodes", "2", "--busy", "--output", str(tmp_path)]
+    done = copse("bench", "--upc", "--sizes", "8", "--batches", "1", *common)
+    if "no emulated nodes" in done.stderr:
+        pytest.skip(done.stderr)
+    assert "NOSYNC us" in done.stdout and (tmp_path / "upc-modes.png").exists(), done.stdout + done.stderr
+    names = set(uoms("-list").stdout.split())
+    printed = copse("bench", "--upc", "--uoms", "-maxsize 8 -time 0.2", *common).stdout
+    assert set(re.findall(r"^# Benchmarking ([^\s,]+)", printed, re.MULTILINE)) == names
+    done = copse("bench", "--upc", *common, "--ranks", "3")
+    assert done.returncode != 0 and "3 threads cannot be shared evenly by 2 nodes" in done.stderr
+
+
 def test_ft_gives_the_published_sums_in_every_way(copse, tmp_path):
     done = copse("bench", "--ft", "S", "--ranks", "2", "--against", "mpich", "--quick", "--busy", "--output", str(tmp_path))
     assert "all sums are as published" in done.stdout, done.stdout + done.stderr
     ways = {row["way"]: row for row in json.loads((tmp_path / "ft.json").read_text())["results"]}
-    assert {*ft.UPC_WAYS, "UPC, Copse's choice, processes", "OpenMP", "mpich", "mpich+copse", "mpich+copse+heap"} == set(ways)
+    assert {*ft.UPC_WAYS, "UPC, NUMACol, processes", "OpenMP", "mpich", "mpich+copse", "mpich+copse+heap"} == set(ways)
     assert all(len(row["seconds"]) == ft.RUNS["S"] and row["mops"] > 0 for row in ways.values())
     assert (tmp_path / "ft.png").exists()
 

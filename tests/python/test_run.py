@@ -229,6 +229,16 @@ def test_upc_programs_run_as_threads_and_as_processes(copse, upc_program, proces
     assert (done.returncode, done.stdout, done.stderr) == (3, "3 threads, sum 6, argument --word\n", "")
 
 
+@pytest.mark.parametrize(("word", "algorithm"), [("prop", "gather=prop"), ("bcol", "alltoall=bruck"), ("ref-push", "alltoall=pairwise:put"), ("numacol", None)])
+def test_the_libraries_of_the_papers_can_be_chosen(copse, word, algorithm):
+    """Each forces its own algorithms. PROP's threads have cores of their own."""
+    printed = copse("run", "--upc-threads", "3", "--upc-collectives", word, "env").stdout
+    chosen = dict(line.split("=", 1) for line in printed.splitlines() if line.startswith("COPSE_"))
+    assert chosen.get("COPSE_BIND") == ("core" if word == "prop" else None)
+    assert (algorithm is None) == ("COPSE_ALGORITHM" not in chosen)
+    assert algorithm is None or algorithm in chosen["COPSE_ALGORITHM"].split(";")
+
+
 def test_what_the_system_cannot_start_is_explained(copse, tmp_path):
     script = tmp_path / "script"
     script.write_text("true\n")  # no line that names an interpreter
@@ -245,6 +255,8 @@ def test_wrong_upc_commands_are_explained(copse, upc_program):
         (["--upc-threads", "4", "--upc-processes", "2", mpiexec, "-n", "2", upc_program], "--upc-processes divides threads where no launcher does"),
         (["--upc-threads", "4", "nice", mpiexec, "-n", "2", upc_program], "nice is not an MPI launcher that Copse knows"),
         (["--upc-processes", "2", upc_program], "--upc-processes needs --upc-threads"),
+        (["--upc-threads", "2", "--upc-collectives", "gasnet", upc_program], "'gasnet' is no library that Copse knows"),
+        (["--upc-threads", "2", "--upc-collectives", "prop", "--algorithm", "barrier=flat", upc_program], "both name algorithms"),
         (["--upc-threads", "0", upc_program], "COPSE_UPC_THREADS=0: expected a number of threads, 1 to 4096"),
         (["--upc-threads", "2", "./absent"], "program './absent' was not found"),
         (["--upc-threads", "2", "--upc-processes", "3", upc_program], "COPSE_UPC_PROCESSES is 3; required: at most COPSE_UPC_THREADS, which is 2"),

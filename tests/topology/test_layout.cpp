@@ -30,6 +30,12 @@ TEST(Layout, BlockFillsNodesInTurnAndSpreadsWithin) {
   EXPECT_EQ(ids(placement, Level::numa), (std::vector<std::int32_t>{0, 0, 1, 8, 9}));
 }
 
+// PROP puts thread t of 32 on core 4 t of the Superdome's 128 (UPC evaluation 4.5).
+TEST(Layout, BlockPutsRanksAsFarApartAsTheMachineAllows) {
+  const Machine superdome = Machine::from("superdome");
+  for (int thread = 0; thread < 32; ++thread) EXPECT_EQ(block_core(superdome, thread, 32), 4 * thread);
+}
+
 TEST(Layout, CyclicSeparatesNeighbours) {
   const Placement placement = place_cyclic(Machine::from("juropa"), 2, 8);
   EXPECT_EQ(ids(placement, Level::node), (std::vector<std::int32_t>{0, 1, 0, 1, 0, 1, 0, 1}));

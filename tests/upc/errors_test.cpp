@@ -239,6 +239,23 @@ const Mistake kMistakes[] = {
        else bupc_team_broadcast(BUPC_TEAM_ALL, a.dst, a.src, 8, 0);
      },
      "called bupc_team_"},
+    {"barrier_beside_a_collective",
+     [](const Arrays& a) {
+       if (MYTHREAD == 1) upc_barrier();
+       else upc_all_broadcast(a.dst, a.src, 8, 0);
+     },
+     "thread 0 is in a collective function, and thread 1 in a barrier; required: the same barriers"},
+    {"notify_beside_a_collective",
+     [](const Arrays& a) {
+       if (MYTHREAD == 0) upc_all_reduceI(a.dst, a.src, UPC_ADD, 8, 2, nullptr, 0);
+       else upc_notify(), upc_wait();
+     },
+     "thread 0 is in a collective function, and thread 1 in a barrier; required: the same barriers"},
+    {"end_beside_a_collective",
+     [](const Arrays& a) {
+       if (MYTHREAD != 2) upc_all_gather(a.dst, a.src, 8, 0);
+     },
+     "thread 0 is in a collective function, and thread 2 at the end of the program; required: the same barriers"},
     {"semaphore_of_too_many", [](const Arrays&) { bupc_sem_waitN(bupc_sem_alloc(0), static_cast<std::size_t>(-1)); },
      "bupc_sem_waitN: count is 18446744073709551615; required: less than 2.63", true},
     {"size_of_all", [](const Arrays&) { upc_alloc(static_cast<std::size_t>(-1)); },

@@ -9,6 +9,8 @@
 #include "upc_threads.hpp"
 
 extern "C" int upc_header_compiles_as_c11(void);
+extern "C" int upc_header_compiles_as_c99(void);
+extern "C" int upc_header_compiles_as_cxx17(void);
 
 namespace copse::test {
 namespace {
@@ -17,6 +19,8 @@ class Pointers : public testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(, Pointers, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 TEST(Header, IsAlsoC11) { EXPECT_EQ(upc_header_compiles_as_c11(), 0); }
+TEST(Header, IsAlsoC99) { EXPECT_EQ(upc_header_compiles_as_c99(), 0); }
+TEST(Header, IsAlsoCxx17) { EXPECT_EQ(upc_header_compiles_as_cxx17(), 0); }
 
 TEST(Header, HasTheNumbersOfTheSpecification) {
   static_assert(UPC_ADD == 1 && UPC_MULT == 2 && UPC_AND == 4 && UPC_OR == 8 && UPC_XOR == 16 && UPC_LOGAND == 32 &&

@@ -11,11 +11,13 @@
 #include "upc_threads.hpp"
 
 extern "C" int bupc_header_works_in_c11(void);
+extern "C" int bupc_header_works_in_c99(void);
 
 namespace copse::test {
 namespace {
 
 TEST(BerkeleyHeader, IsAlsoC11) { EXPECT_EQ(bupc_header_works_in_c11(), 0); }
+TEST(BerkeleyHeader, IsAlsoC99) { EXPECT_EQ(bupc_header_works_in_c99(), 0); }
 
 class Values : public testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(, Values, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });

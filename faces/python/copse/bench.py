@@ -279,9 +279,10 @@ INSTEAD = {
     "overlap": {"sizes", "ranks", "against", "launches", "quick", "compute"},
     "ft": {"ranks", "against", "heap", "launches", "patience", "busy", "quick"},
     "suite": {"upc", "sizes", "ranks", "launches", "patience", "busy"},
-    "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy"},
+    "uoms": {"upc", "ranks", "patience", "busy", "nodes", "rate"},
+    "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy", "nodes", "rate"},
 }
-ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "suite": "upc", "rate": "nodes"}
+ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "suite": "upc", "uoms": "upc", "rate": "nodes"}
 
 
 def is_given(context: typer.Context, name: str) -> bool:
@@ -339,6 +340,7 @@ def bench_command(
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
     upc: Annotated[bool, typer.Option("--upc", help="measure UPC's synchronisation modes instead; --ranks are numbers of UPC threads (in a checkout)")] = False,
     suite: Annotated[bool, typer.Option("--suite", help="with --upc: measure the UPC libraries of the papers and OpenSHMEM side by side")] = False,
+    uoms: Annotated[str | None, typer.Option("--uoms", metavar="OPTIONS", help="with --upc: run the operations of UOMS with these options of its own, and draw them: --uoms '-maxsize 65536'")] = None,
     ft: Annotated[str | None, typer.Option("--ft", metavar="CLASSES", help="measure the NAS kernel FT instead, of the classes S, W, A: --ft S,W (in a checkout)")] = None,
     table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
@@ -356,8 +358,8 @@ def bench_command(
     progress = Console(stderr=True)
     # The programs on emulated nodes are no children of this one, so they would count as others.
     patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
-    if nodes > 1 and (overlap or upc or ft is not None):
-        raise CopseError("only the MPI's calls and the regret are measured over emulated nodes", "leave out --nodes")
+    if nodes > 1 and (overlap or suite or ft is not None):
+        raise CopseError("only the MPI's calls, UPC's modes and operations, and the regret are measured over emulated nodes", "leave out --nodes")
     if nodes > 1 and ranks == "2,8":
         ranks = str(2 * nodes)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side, and emulated nodes, are ended too
@@ -382,14 +384,21 @@ def bench_command(
         counts = chosen_numbers(ranks, "number of threads", 1)
         return ft_command(chosen_words(ft, CLASSES, "class"), counts, chosen_flavours(against), heap, 1 if quick else launches, patient, output)
     if upc:
-        from . import upc_bench, upc_suite  # which need no MPI
+        from . import upc_bench, upc_suite, upc_uoms  # which need no MPI
 
+        thread_counts = chosen_numbers(ranks, "number of threads", nodes)
+        if unequal := next((count for count in thread_counts if count % nodes), None):
+            raise CopseError(f"{unequal} threads cannot be shared evenly by {nodes} nodes", f"use: --ranks {2 * nodes}")
         if suite:
             few = "16K,64K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
-            return upc_suite.suite_command(chosen_numbers(few, "size", 8, suffixes=True), chosen_numbers(ranks, "number of threads", 1), launches, patient, output)
+            return upc_suite.suite_command(chosen_numbers(few, "size", 8, suffixes=True), thread_counts, launches, patient, output)
+        if uoms is not None:
+            with emulated(nodes, rate) as cluster:
+                return upc_uoms.uoms_command(uoms, thread_counts, patient, output, cluster)
         chosen = upc_bench.DEFAULT_OPERATIONS if operations == ",".join(QUICK_OPERATIONS) else chosen_words(operations, upc_bench.OPERATIONS, "operation")
         of_upc = upc_bench.SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
-        return upc_bench.run(chosen, of_upc, chosen_numbers(ranks, "number of threads", 1), batches, patient, output)
+        with emulated(nodes, rate) as cluster:
+            return upc_bench.run(chosen, of_upc, thread_counts, batches, patient, output, cluster)
     if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:

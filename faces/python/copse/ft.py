@@ -21,18 +21,12 @@ from . import bench, files, flavours, paths, plots, quiet, variables
 from .bench_report import processor_name
 from .errors import CopseError
 from .tables import output_of
+from .upc_libraries import LIBRARIES, OWN
 
 SOURCE = paths.ROOT / "bench" / "ft" / "ft_mpi.c"
 PROGRAMS = paths.BUILD / "release" / "bin"
 CLASSES = ("S", "W", "A")
-# By the registry's names. The papers' libraries push by puts and pull by gets; Berkeley's exchange is Bruck's.
-UPC_WAYS = {
-    "UPC, Copse's choice": "",
-    "UPC, REF pull": "alltoall=flat:get",
-    "UPC, REF push": "alltoall=pairwise:put",
-    "UPC, BCOL": "alltoall=bruck",
-    "UPC, PROP": "alltoall=prop",
-}
+UPC_WAYS = {f"UPC, {title}": chosen for title, chosen in LIBRARIES.items()}
 RUNS = {"S": 20, "W": 20, "A": 3}  # in a launch
 TIMEOUT = 600  # seconds of a launch
 
@@ -69,8 +63,8 @@ def ways_of(threads: int, found: list[flavours.Flavour], heap: bool) -> list[Way
     upc = built("copse-ft-upc")
     clean = variables.without()
     of_upc = clean | {"COPSE_UPC_THREADS": str(threads)}
-    ways = [Way(title, (upc,), of_upc | ({"COPSE_ALGORITHM": forced} if forced else {})) for title, forced in UPC_WAYS.items()]
-    ways.insert(1, Way("UPC, Copse's choice, processes", (upc,), of_upc | {"COPSE_UPC_PROCESSES": str(threads)}))
+    ways = [Way(title, (upc,), of_upc | chosen) for title, chosen in UPC_WAYS.items()]
+    ways.insert(1, Way(f"UPC, {OWN}, processes", (upc,), of_upc | {"COPSE_UPC_PROCESSES": str(threads)}))
     ways.append(Way("OpenMP", (built("copse-ft-openmp"),), clean | {"OMP_NUM_THREADS": str(threads)}))
     for side in bench.make_sides(found, heap):
         program = side.flavour.program(SOURCE, "-lfftw3", "-lm")

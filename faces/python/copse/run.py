@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
-from . import flavours, paths, variables
+from . import flavours, paths, upc_libraries, variables
 from .errors import CopseError
 
 HEAP = "libcopse-heap.so"
@@ -211,6 +211,7 @@ class Options:
     flavour: str = "auto"
     upc_threads: int | None = None
     upc_processes: int | None = None
+    upc_collectives: str | None = None
     collective_processors: str | None = None
 
 
@@ -232,6 +233,10 @@ def without_parser(arguments: Sequence[str]) -> tuple[list[str], Options] | None
 def chosen_variables(options: Options) -> dict[str, str]:
     """Returns the variables that the options stand for."""
     chosen = {"COPSE_TRACE": "1"} if options.trace else {}
+    if options.upc_collectives is not None:
+        if options.algorithm is not None:
+            raise CopseError("--upc-collectives and --algorithm both name algorithms", "leave out one of them")
+        chosen |= upc_libraries.variables_of(options.upc_collectives)
     if options.quiet or "COPSE_QUIET" not in os.environ:
         chosen["COPSE_QUIET"] = "1" if options.quiet else "0"
     if options.check:
@@ -242,7 +247,7 @@ def chosen_variables(options: Options) -> dict[str, str]:
         chosen["COPSE_UPC_THREADS"] = str(options.upc_threads)
     if options.collective_processors is not None:
         chosen["COPSE_COLLECTIVE_PROCESSORS"] = options.collective_processors
-    if {options.algorithm, options.collective_processors, options.upc_threads} != {None}:
+    if {options.algorithm, options.collective_processors, options.upc_threads, options.upc_collectives} != {None}:
         variables.check({**os.environ, **chosen})
     return chosen
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from . import flavours, run
+from . import flavours, run, upc_libraries
 
 
 def run_command(
@@ -33,6 +33,9 @@ def run_command(
     upc_processes: Annotated[
         int | None, typer.Option("--upc-processes", metavar="N", help="divide the UPC threads among so many processes")
     ] = None,
+    upc_collectives: Annotated[
+        str | None, typer.Option("--upc-collectives", metavar="NAME", help=f"run UPC's collectives as a library of the papers does: {', '.join(upc_libraries.WORDS)}")
+    ] = None,
 ) -> None:
     """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
-    run.start(command, run.Options(shared_heap, trace, quiet, check, algorithm, flavour, upc_threads, upc_processes, collective_processors))
+    run.start(command, run.Options(shared_heap, trace, quiet, check, algorithm, flavour, upc_threads, upc_processes, upc_collectives, collective_processors))

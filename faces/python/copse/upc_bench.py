@@ -1,19 +1,23 @@
 """`copse bench --upc`: what UPC's synchronisation modes cost, operation by operation and size by size.
 
-bench/upc_modes.c makes the calls. Its opening comment says what a figure is. The ratios compare the fastest batch of each mode.
+bench/upc_modes.c makes the calls. Its opening comment says what a figure is. The ratios compare the fastest batch of each mode. On
+emulated nodes, MPICH starts the processes, each of which is a thread of UPC's.
 """
 
 import csv
 import os
+import shlex
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from . import files, paths, quiet
+from . import files, flavours, paths, plots, quiet
+from .cluster import Cluster
 from .errors import CopseError
 
 PROGRAM = paths.BUILD / "release" / "bin" / "copse-upc-modes"
@@ -27,17 +31,28 @@ Cell = tuple[int, str, int]  # threads, operation, bytes
 Times = dict[Cell, dict[str, float]]  # by mode: us of the fastest batch
 
 
-def measure(operations: tuple[str, ...], sizes: tuple[int, ...], threads: int, batches: int) -> list[dict[str, str]]:
-    """Returns the lines that the program prints, one for each batch."""
-    if not PROGRAM.exists():
-        raise CopseError(f"{PROGRAM.name} is not built", "it is for checkouts: make build there")
-    command = [str(PROGRAM), ",".join(operations), ",".join(map(str, sizes)), str(batches)]
-    done = subprocess.run(
-        command, env=os.environ | {"COPSE_UPC_THREADS": str(threads)}, capture_output=True, text=True, timeout=TIMEOUT
-    )
+def output_of(program: Path, arguments: Sequence[str], threads: int, cluster: Cluster | None = None) -> str:
+    """Returns what a program for `<copse/upc.h>` prints, on one node or on all of the cluster's."""
+    if not program.exists():
+        raise CopseError(f"{program.name} is not built", "it is for checkouts: make build there")
+    command = [str(program), *arguments]
+    environment: Mapping[str, str] = os.environ | {"COPSE_UPC_THREADS": str(threads)}
+    hint = f"try: COPSE_UPC_THREADS={threads} {shlex.join(command)}"
+    if cluster is not None:
+        mpi = flavours.find("mpich")
+        preload = {"LD_PRELOAD": f"{mpi.preload}:{mpi.libmpi}"}
+        command = [str(word) for word in cluster.command(mpi, threads // len(cluster.names), command, variables=preload)]
+        environment, hint = cluster.environment(mpi), "copse doctor says what is wrong with an MPI"
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode:
-        raise CopseError(f"{PROGRAM.name} failed: {done.stderr.strip()}", f"try: COPSE_UPC_THREADS={threads} {' '.join(command)}")
-    return list(csv.DictReader(done.stdout.splitlines()))
+        raise CopseError(f"{program.name} failed: {done.stderr.strip()[-400:]}", hint)
+    return done.stdout
+
+
+def measure(operations: tuple[str, ...], sizes: tuple[int, ...], threads: int, batches: int, cluster: Cluster | None = None) -> list[dict[str, str]]:
+    """Returns the lines that the program prints, one for each batch."""
+    arguments = [",".join(operations), ",".join(map(str, sizes)), str(batches)]
+    return list(csv.DictReader(output_of(PROGRAM, arguments, threads, cluster).splitlines()))
 
 
 def fastest(lines: list[dict[str, str]]) -> Times:
@@ -58,14 +73,26 @@ def table_of(times: Times) -> Table:
     return table
 
 
+def draw(times: Times, file: Path) -> None:
+    """Draws a picture for each operation and number of threads: us by size, a line for each mode."""
+    thread_counts, operations = sorted({cell[0] for cell in times}), list(dict.fromkeys(cell[1] for cell in times))
+
+    def picture(operation: str, threads: int) -> plots.BySize:
+        cells = {size: by_mode for (count, name, size), by_mode in times.items() if (count, name) == (threads, operation)}
+        return plots.BySize(f"{operation}, {threads} threads", "us", {mode: [(size, cells[size][mode]) for size in cells] for mode in MODES})
+
+    plots.draw_by_size([[picture(operation, threads) for threads in thread_counts] for operation in operations], file)
+
+
 def run(
-    operations: tuple[str, ...], sizes: tuple[int, ...], threads: tuple[int, ...], batches: int, patience: quiet.Patience, output: Path
-) -> None:
-    """Measures, prints the table, and writes the batches to upc-modes.csv."""
+    operations: tuple[str, ...], sizes: tuple[int, ...], threads: tuple[int, ...], batches: int, patience: quiet.Patience, output: Path,
+    cluster: Cluster | None = None,
+) -> None:  # fmt: skip
+    """Measures, prints the table, writes the batches to upc-modes.csv, and draws upc-modes.png."""
     files.require_folder(output)
     lines, most = [], 0.0
     for count in threads:
-        found, others = patience.undisturbed(lambda count=count: measure(operations, sizes, count, batches))
+        found, others = patience.undisturbed(lambda count=count: measure(operations, sizes, count, batches, cluster))
         lines += found
         most = max(most, others)
     written = output / "upc-modes.csv"
@@ -76,6 +103,10 @@ def run(
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table_of(fastest(lines)))
     console.print("us of a call: time between two barriers / calls between them; the fastest batch of each mode")
-    console.print(f"written: {written}", soft_wrap=True)
+    drawn = ""
+    if plots.can_draw():
+        draw(fastest(lines), output / "upc-modes.png")
+        drawn = f", {output / 'upc-modes.png'}"
+    console.print(f"written: {written}{drawn}", soft_wrap=True)
     if most > quiet.LIMIT:
         console.print(f"[yellow]taken on a busy machine: others had up to {most:.0%} of the processors[/]", soft_wrap=True)
