@@ -387,8 +387,6 @@ def bench_command(
         from . import upc_bench, upc_suite, upc_uoms  # which need no MPI
 
         thread_counts = chosen_numbers(ranks, "number of threads", nodes)
-        if unequal := next((count for count in thread_counts if count % nodes), None):
-            raise CopseError(f"{unequal} threads cannot be shared evenly by {nodes} nodes", f"use: --ranks {2 * nodes}")
         if suite:
             few = "16K,64K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
             return upc_suite.suite_command(chosen_numbers(few, "size", 8, suffixes=True), thread_counts, launches, patient, output)
