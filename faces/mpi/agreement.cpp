@@ -22,7 +22,6 @@ namespace copse::mpi {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatience{20};
 
 // The hash is FNV-1a.
 std::uint64_t digest(const unsigned char* bytes, std::size_t count) {
@@ -88,8 +87,7 @@ std::uint64_t build_id() {
 bool have_met_all() { return met_all; }
 
 // The exchange cannot be taken back, so the other ranks would wait for ever.
-void end_if_a_rank_is_silent(int rank, Clock::time_point start, const char* what) {
-  if (Clock::now() - start < kPatience) return;
+void end_if_a_rank_is_silent(int rank, const char* what) {
   const pid_t silent = rank_without_copse();
   if (silent == 0) return;
   std::fprintf(stderr, "copse: rank %d cannot %s: process %d is a rank of the same program without Copse: %s\n", rank, what,
@@ -105,13 +103,13 @@ Words least_of_all(const Words& mine, int rank) {
   real().Iallreduce(mine.data(), all.data(), Word::count, raw_of(MPI_INT), raw_of(MPI_MIN), raw_of(MPI_COMM_WORLD), &request);
   const bool speaks = (rank & (rank - 1)) == 0;  // few of thousands: ranks 0, 1, 2, 4, 8 ...
   const auto start = Clock::now();
-  auto patience = Clock::duration(kPatience);
+  auto patience = kPatienceWithRanks;
   int done = 0;
   while (real().Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
     sched_yield();
     const auto waited = Clock::now() - start;
     if (waited < patience) continue;
-    end_if_a_rank_is_silent(rank, start, "leave MPI_Init");
+    end_if_a_rank_is_silent(rank, "leave MPI_Init");
     if (speaks) say_that_it_waits(rank, waited);
     patience *= 10;
   }

@@ -39,8 +39,9 @@ Words least_of_all(const Words& mine, int rank);
 // bypassed its wrapper.
 bool have_met_all();
 
-// Ends the program if a rank that waits for the others since `start` has waited long, and one of them runs without Copse. `what` is
-// what it cannot do without that rank.
-void end_if_a_rank_is_silent(int rank, std::chrono::steady_clock::time_point start, const char* what);
+// A rank that has waited so long for the others looks whether one of them runs without Copse. If so, this ends the program, because
+// that rank never answers. `what` is what this rank cannot do without it.
+inline constexpr std::chrono::steady_clock::duration kPatienceWithRanks = std::chrono::seconds(20);
+void end_if_a_rank_is_silent(int rank, const char* what);
 
 }  // namespace copse::mpi

@@ -108,13 +108,19 @@ KnownKin::Pointer kin_to_offer(const std::vector<int>& members) {
 
 using Clock = std::chrono::steady_clock;
 
+// If MPI_Init has bypassed its wrapper, a rank of the world may run without Copse. On a communicator of all ranks it never answers.
 std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Clock::time_point start) {
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
-  if (!have_met_all())
-    bootstrap->settle({}, [rank = state.rank, start] {
-      end_if_a_rank_is_silent(rank, start, "make its first collective call");
-      return true;
-    });
+  int world = 0;
+  real().Comm_size_(MPI_COMM_WORLD, &world);
+  if (have_met_all() || state.ranks != world) return bootstrap;
+  bootstrap->settle({}, [rank = state.rank, start, patience = kPatienceWithRanks]() mutable {
+    if (Clock::now() - start >= patience) {
+      patience *= 10;
+      end_if_a_rank_is_silent(rank, "make its first collective call");
+    }
+    return true;
+  });
   return bootstrap;
 }
 

@@ -110,9 +110,9 @@ bool settle_carrier(Decision& decision, const Situation& situation, std::size_t 
   });
 }
 
-// Returns the decision of the first row that applies and can run the call. Built-in rules that ask where buffers lie come first,
-// because no other row knows of such calls. Then come the table, the rows of the machine that is most like this one, and the other
-// built-in rules. If a row names the MPI's own collective, the search goes on for
+// Returns the decision of the first row that applies and can run the call. After the table come the built-in rules that ask where
+// buffers lie, the rows of the machine that is most like this one, and the other built-in rules. For calls whose ranks need not wait
+// for one another, the table comes second, because no row of it was measured with such calls. If a row names the MPI's own collective, the search goes on for
 // an algorithm, because some calls cannot be passed on. Such a row does not apply if another MPI was measured.
 Decision by_table(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
   const Table* const table = settings.table.get();
@@ -142,9 +142,11 @@ Decision by_table(const Settings& settings, const Situation& situation, Collecti
     }
     return false;
   };
-  if (needs.placed && find_in(rules(), kTriedRanks, true)) return decision;
-  if (!(table != nullptr && find_in(table->rules, 0)) && !find_in(recorded_rules(situation.like), kTriedRanks))
-    decision = by_rule(situation, collective, bytes, needs, decision);
+  if (needs.early && find_in(rules(), kTriedRanks, true)) return decision;
+  const bool found = (table != nullptr && find_in(table->rules, 0)) || (needs.placed && find_in(rules(), kTriedRanks, true)) ||
+                     find_in(recorded_rules(situation.like), kTriedRanks);
+  needs.placed = needs.early = false;
+  if (!found) decision = by_rule(situation, collective, bytes, needs, decision);
   if (outside == nullptr) return decision;
   decision.outside = true;
   decision.rule = outside;
@@ -167,9 +169,10 @@ void fragment(Decision& decision, const Fragmentation& by_user) {
 }  // namespace
 
 Decision choose(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
+  const Forced* const forced = settings.forced_for(collective);
+  if (forced != nullptr) needs.placed = needs.early = false;  // a carrier that the user does not name is that of other calls
   Decision standard = by_table(settings, situation, collective, bytes, needs);
   Decision decision = standard;
-  const Forced* const forced = settings.forced_for(collective);
   if (forced != nullptr && (!needs.strict || forced->algorithm->strict())) {
     decision.forced = true;
     decision.outside = false;
@@ -291,6 +294,7 @@ std::vector<Decision> ways(const Settings& settings, const Situation& situation,
   }
   for (const std::span<const Rule> some : {rules(), recorded_rules(situation.like)}) {
     for (const Rule& rule : some) {
+      if ((rule.with & (kPlaced | kEarly)) != 0) continue;  // such calls do not learn
       if (rule.collective == collective && rule.ranks.hold(static_cast<std::size_t>(situation.ranks))) add_by(rule);
     }
   }

@@ -115,8 +115,8 @@ void Mover::run(std::uint64_t era) {
       wanted_.wait(lock);
       if (std::any_of(joined_.begin(), joined_.end(), [](const Progress* one) { return one->watched(); })) vain = 0;
     }
+    if (era != era_) return;  // a newer thread's rest stands there now
     rest_.store(Rest::none);
-    if (era != era_) return;
     nap = sweep() || woken ? kShortestNap : std::min(2 * nap, kLongestNap);
   }
 }

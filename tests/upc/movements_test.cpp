@@ -116,6 +116,7 @@ std::string all_cases() {
   const auto n = static_cast<std::size_t>(THREADS);
   const upc_shared dst = upc_all_alloc(n, n * kMost + 2 * kGuard), src = upc_all_alloc(n, n * kMost),
                    perm = upc_all_alloc(n, sizeof(int));
+  const bool every = std::getenv("TEST_SWEEP") != nullptr;
   constexpr Call kCalls[] = {Call::broadcast, Call::scatter, Call::gather, Call::gather_all, Call::exchange, Call::permute};
   std::string wrong;
   unsigned round = 0, turn = 0;
@@ -127,7 +128,7 @@ std::string all_cases() {
         const bool all_alike = call == Call::gather_all || call == Call::exchange;
         if ((all_alike || bytes > 5000) && one > 1) continue;
         for (const upc_flag_t flags : kModes) {
-          if (bytes != 7 && flags != kModes[round % std::size(kModes)]) continue;
+          if (!every && bytes != 7 && flags != kModes[round % std::size(kModes)]) continue;
           const std::string found = try_case({call, bytes, one, round % 3, ++turn, flags}, dst, src, perm);
           if (wrong.empty()) wrong = found;
         }
@@ -179,7 +180,10 @@ TEST_P(Movements, RunByAlgorithmsThatTouchOthersArrays) {
         "broadcast=circulant:put;scatter=one_way;gather=one_way;allgather=gather_broadcast:put",
         "broadcast=split_binary:get;allgather=neighbor_exchange:get", "broadcast=split_binary:put;allgather=neighbor_exchange:put",
         "broadcast=fixed:get;allgather=bine:get", "broadcast=fixed:put;allgather=bine:put",
-        "broadcast=shared;allgather=recursive_doubling:get", "broadcast=hierarchical_pipelined:get;allgather=hierarchical:put"}) {
+        "broadcast=shared;allgather=recursive_doubling:get", "broadcast=hierarchical_pipelined:get;allgather=hierarchical:put",
+        "broadcast=bine:get;scatter=hierarchical:get;gather=hierarchical:put;allgather=hierarchical_pipelined:get",
+        "broadcast=hierarchical_flat:get;scatter=hierarchical_flat:get;gather=hierarchical_flat:put;allgather=multi_lane:get",
+        "broadcast=multi_lane:get;scatter=multi_lane:get;gather=multi_lane:put;allgather=hierarchical_pipelined:put"}) {
     const Variable forced("COPSE_ALGORITHM", algorithms);
     for (const int threads : {2, 5})
       EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << algorithms << ", " << threads << " threads";
