@@ -233,10 +233,11 @@ COPSE_API void upc_all_lock_free(upc_lock_t lock);
  * Every thread calls with the same arguments (they are single-valued), flags, operator and function included. What is written
  * must not overlap what is read. `bytes` is 1 or more. A pointer that must have affinity to thread 0 counts as having phase 0.
  *
- * Errors end the program with a line on stderr. Always found: a null pointer, a root's thread that does not exist, a perm that does
- * not hold every thread once, and a call between upc_notify and upc_wait. With COPSE_CHECK=1, also: threads that make different calls
- * or give different arguments, another affinity than stated here, a phase that lies outside the block, a `bytes` or `elements` of 0,
- * memory that is not shared memory, overlap, flags that exclude one another, and an operator that is not defined for the type.
+ * Errors end the program with a line on stderr. Always found: a null pointer, a root's thread that does not exist, a perm that
+ * does not hold every thread once, and a call between upc_notify and upc_wait. With COPSE_CHECK=1, also: threads that make
+ * different calls or give different arguments, another affinity than stated here, a phase that lies outside the block, a `bytes`
+ * or `elements` of 0, memory that is not shared memory, overlap, flags that exclude one another, and an operator that is not
+ * defined for the type.
  *
  * Flags are one of the IN and one of the OUT flags (Synchronization Options). 0, or a half that is missing, means ALLSYNC:
  * data is touched only after all threads have entered, and a thread returns only when all accesses to data are over. With MYSYNC,
@@ -252,8 +253,8 @@ typedef int upc_flag_t;
 #define UPC_OUT_MYSYNC 16
 #define UPC_OUT_NOSYNC 32
 
-/* C 4.2.1. src, on any thread, is copied to block t of dst, for every thread t. dst is shared [bytes] char[bytes * THREADS] and begins on
- * thread 0. */
+/* C 4.2.1. src, on any thread, is copied to block t of dst, for every thread t. dst is
+ * shared [bytes] char[bytes * THREADS] and begins on thread 0. */
 COPSE_API void upc_all_broadcast(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags);
 /* C 4.2.2. Block t of src, which lies whole on any one thread, is copied to block t of dst, on thread t. dst begins on
  * thread 0. */
@@ -267,8 +268,8 @@ COPSE_API void upc_all_gather_all(upc_shared dst, upc_shared src, size_t bytes, 
 /* C 4.2.5. Block i of thread t's part of src is copied to block t of thread i's part of dst. Both are
  * shared [bytes * THREADS] char[bytes * THREADS * THREADS] and begin on thread 0. */
 COPSE_API void upc_all_exchange(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags);
-/* C 4.2.6. Block t of src, on thread t, is copied to block perm[t] of dst, on thread perm[t]. perm is shared [1] int[THREADS] and holds
- * every thread once. All three begin on thread 0. */
+/* C 4.2.6. Block t of src, on thread t, is copied to block perm[t] of dst, on thread perm[t]. perm is shared [1] int[THREADS] and
+ * holds every thread once. All three begin on thread 0. */
 COPSE_API void upc_all_permute(upc_shared dst, upc_shared src, upc_shared perm, size_t bytes, upc_flag_t flags);
 
 /* Operators. The bitwise ones are not for floating types. The logical ones give 0 or 1, of any type. UPC_FUNC calls the
@@ -301,8 +302,8 @@ typedef long upc_op_t;
   X(D, double)             \
   X(LD, long double)
 
-/* C 4.3.2 and 4.3.3. upc_all_reduceT and upc_all_prefix_reduceT, for each T of the types. src is shared [block] TYPE[elements], from
- * src's thread and phase on; if `block` is 0, all of it lies on src's thread. `elements` is 1 or more.
+/* C 4.3.2 and 4.3.3. upc_all_reduceT and upc_all_prefix_reduceT, for each T of the types. src is
+ * shared [block] TYPE[elements], from src's thread and phase on; if `block` is 0, all of it lies on src's thread. `elements` is 1 or more.
  *
  * reduce: *dst = src[0] op src[1] op ... op src[elements - 1]. dst is one object on any thread.
  * prefix_reduce: dst[i] = src[0] op ... op src[i], for every i. dst has the thread, the phase and the block size of src.

@@ -111,9 +111,10 @@ bool settle_carrier(Decision& decision, const Situation& situation, std::size_t 
 }
 
 // Returns the decision of the first row that applies and can run the call. After the table come the built-in rules that ask where
-// buffers lie, the rows of the machine that is most like this one, and the other built-in rules. For calls whose ranks need not wait
-// for one another, the table comes second, because no row of it was measured with such calls. If a row names the MPI's own collective, the search goes on for
-// an algorithm, because some calls cannot be passed on. Such a row does not apply if another MPI was measured.
+// buffers lie, the rows of the machine that is most like this one, and the other built-in rules. For calls whose ranks need not
+// wait for one another, the table comes second, because no row of it was measured with such calls. If a row names the MPI's own
+// collective, the search goes on for an algorithm, because some calls cannot be passed on. Such a row does not apply if another
+// MPI was measured.
 Decision by_table(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
   const Table* const table = settings.table.get();
   const bool asks_mpi = situation.mpi && !(table != nullptr && table->is_of_another_mpi(settings.mpi));
