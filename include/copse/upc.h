@@ -303,7 +303,8 @@ typedef long upc_op_t;
   X(LD, long double)
 
 /* C 4.3.2 and 4.3.3. upc_all_reduceT and upc_all_prefix_reduceT, for each T of the types. src is
- * shared [block] TYPE[elements], from src's thread and phase on; if `block` is 0, all of it lies on src's thread. `elements` is 1 or more.
+ * shared [block] TYPE[elements], from src's thread and phase on. If `block` is 0, all of it lies on src's thread. `elements` is 1
+ * or more.
  *
  * reduce: *dst = src[0] op src[1] op ... op src[elements - 1]. dst is one object on any thread.
  * prefix_reduce: dst[i] = src[0] op ... op src[i], for every i. dst has the thread, the phase and the block size of src.
