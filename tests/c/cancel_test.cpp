@@ -73,11 +73,15 @@ TEST(Cancel, EndsACallThatWouldWaitForEver) {
 // The thread waits for the call that it has started before, and never begins the one that it was called for.
 TEST(Cancel, BehindAStartedCall) {
   std::atomic<bool> cancelled{false};
-  const auto waits = [](copse_comm* comm) {
-    copse_request* request = nullptr;
+  copse_request* request = nullptr;
+  const auto waits = [&](copse_comm* comm) {
     if (copse_start_barrier(comm, &request) == COPSE_OK) copse_barrier(comm);
   };
-  const auto body = [&](copse_comm* comm) { return cancel_first(comm, waits, finds_rank_0_gone, cancelled); };
+  const auto body = [&](copse_comm* comm) -> std::string {
+    const std::string wrong = cancel_first(comm, waits, finds_rank_0_gone, cancelled);
+    if (copse_comm_rank(comm) == 0 && copse_wait(&request) == COPSE_OK) return "the started call has ended well; " + wrong;
+    return wrong;
+  };
   EXPECT_EQ(with_threads(2, body), "");
 }
 
