@@ -365,7 +365,7 @@ bool is_unneeded(const Variant& variant, int rank, const Step& signal) {
   });
 }
 
-// Of a step that is missing, or stands for another one of its kind.
+// Returns the excuse for a mutant in which a step is missing, or stands for another one of its kind.
 Excuse excuse_of_order(const Variant& variant, const Mutant& mutant, const WaitUse& use) {
   const int rank = mutant.replacement.rank;
   const Plan& plan = (*variant.plans)[at(rank)];

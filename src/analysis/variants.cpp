@@ -161,7 +161,7 @@ struct Subject {
   const algorithms::Graph graph;
 };
 
-// Of rank 0.
+// Returns the request of rank 0.
 algorithms::Request request_for(const Variant& variant, const Subject& subject) {
   algorithms::Request request;
   request.shared = &subject.shared;

@@ -40,14 +40,15 @@ struct Variant {
   [[nodiscard]] std::string name() const;
 };
 
-// How many roots a collective may have, or permutations or graphs that it is tried with: of up to four ranks, all permutations.
+// Returns how many roots, permutations or graphs a collective is tried with. Up to four ranks, all permutations are tried.
 [[nodiscard]] std::uint64_t roots_of(algorithms::Collective collective, int ranks);
 // Number 0 is the reversal. Of more than four ranks, 1 to 5 are the identity, shifts and an exchange of neighbours. The others
 // look random, and every second of them leaves about a third of the ranks where they are. Numbers go round.
 [[nodiscard]] std::vector<int> permutation_number(std::uint64_t number, int ranks);
-// That of the variant; empty where its collective has none.
+// Returns the variant's permutation. It is empty if the collective has none.
 [[nodiscard]] std::vector<int> permutation_of(const Variant& variant);
-// Of two ranks, these are all graphs. Of more, the first are regular ones, and the others look random. Numbers go round.
+// Returns graph `number`. For two ranks the numbers cover all graphs. For more ranks, low numbers are regular graphs, and the
+// others look random. Numbers wrap around.
 [[nodiscard]] algorithms::Graph graph_number(std::uint64_t number, int ranks);
 [[nodiscard]] algorithms::Graph graph_of(const Variant& variant);
 

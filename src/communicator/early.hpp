@@ -30,8 +30,8 @@ class Early {
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
   [[nodiscard]] bool must_look() const { return calls_ >= look_at_; }
 
-  // Tells whether to time the call that was counted last. The first calls are not timed, because in these the MPI makes
-  // what it needs itself. Of the later calls only some are.
+  // Tells whether to time the call that was counted last. The first calls are not timed, because the MPI sets itself up in
+  // them. Only some of the later calls are timed.
   [[nodiscard]] bool is_timed() const {
     return counts_ && calls_ % kEighth == 0 && calls_ > kWarm && (calls_ <= kFirstLook || calls_ % kRarely == 0);
   }

@@ -110,7 +110,7 @@ engine::Costs costs_between(const engine::Segment& segment, const Census& census
   }
   const auto costs = engine::measure_costs(segment, static_cast<int>(mine), static_cast<int>(partner), kernel ? &peer : nullptr);
   const std::lock_guard lock(mutex);
-  engine::Costs& entry = known[key];  // of another thread's trial, if this one was in vain
+  engine::Costs& entry = known[key];  // another thread's result, if this trial was in vain
   if (costs) entry = *costs;
   return entry;
 }

@@ -55,8 +55,8 @@ struct Op {
   Line* ring = nullptr;  // of the line to await or post; for done and await_done, a progress word
   Ref dst{}, dst2{}, a{}, b{};
   std::vector<std::int32_t> locals;  // readers of an acquire, by their numbers on this node
-  // All parts of a message. Of the sends of a message, only the last one is in the program, and it has the parts of all of them.
-  // The expect has the parts of all receives, and the first receive has `begins`. Messages are numbered, so that each has memory
+  // All parts of a message. The program keeps only the last send of a message, and that send has the parts of all of them. The
+  // expect has the parts of all receives, and the first receive has `begins`. Messages are numbered, so that each has memory
   // of its own.
   std::vector<WirePart> message;
   std::uint32_t message_number = 0;

@@ -1,4 +1,4 @@
-// Compares the price of calls on a machine's file with what the same calls take here.
+// Compares the costs of calls that a machine's file predicts with the times that the same calls take here.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ constexpr int kFew = 2, kMany = 8;
 constexpr int kCalls = 24;  // fewer than lines in a ring, so that no rank waits for another
 constexpr int kTimes = 24;
 
-// A time in ns of a call of a gather of eight bytes, by the root and by another rank.
+// The time in ns that a gather of eight bytes takes at the root and at another rank.
 struct Times {
   double root = 1e9, other = 1e9;
 };

@@ -26,8 +26,8 @@ const char* const call_names[kCalls] = {"barrier",
                                         "exscan"};
 static const char* const form_names[] = {"", " started", " persistent"};
 
-/* Of the MPIs' own started calls in place, these go wrong. With types of different sizes, bare MPICH 4.0 and Intel MPI now and
- * then send the wrong bytes. Open MPI 4 uses no tag on a rank that gets nothing: if other ranks got something, its later
+/* Tells whether the MPI's own started call goes wrong in place. With types of different sizes, bare MPICH 4.0 and Intel MPI now
+ * and then send the wrong bytes. Open MPI 4 uses no tag on a rank that gets nothing: if other ranks got something, its later
  * nonblocking calls on that communicator, one of which Copse's ranks meet in, never end or get the wrong message. */
 #if defined(I_MPI_VERSION) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 50000000)
 static int goes_wrong_in_place(enum call call) { return call == kAlltoallw; }

@@ -168,7 +168,7 @@ class Node {
       const std::size_t fragment = parts_[i].fragment_count * (arguments.element_bytes == 8 ? 1 : 8);
       engine::Call call = call_of(arguments, rank, fragment, segment_.geometry(), programs_[r][i].pack);
       call.number = i + 1;
-      // Of every second part what may ride does; what rides together must.
+      // In every second part, what may ride does. What rides together must.
       if (i % 2 == 1 || programs_[r][i].together) call.ride_bytes = 4096;
       const unsigned refusing = parts_[i].refusing;
       engine::Outcome outcome = engine::Outcome::refused;

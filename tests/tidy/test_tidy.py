@@ -188,7 +188,7 @@ def test_every_source_opens_by_saying_what_it_is():
     assert silent == []
 
 
-BORROWED_SUBJECT = re.compile(r"(//|/\*+) *(The same( for| with|[,.])|Returns the same|Like the )")
+BORROWED_SUBJECT = re.compile(r"(//|/\*+) *(The same( for| with|[,.])|Returns the same|Like the |(Of|That of|Those of) )")
 
 
 def borrowed_subjects(text: str) -> list[str]:
@@ -199,9 +199,10 @@ def borrowed_subjects(text: str) -> list[str]:
 
 
 def test_a_borrowed_subject_is_noticed():
-    assert borrowed_subjects("// Adds.\nint f();\n  // The same for a pair.\nint g();\n/* Like the above. */\nint h();\n") == [
+    assert borrowed_subjects("// Adds.\nint f();\n  // The same for a pair.\nint g();\n/* Like the above. */\nint h();\n// Of rank 0.\nint i();\n") == [
         "// The same for a pair.",
         "/* Like the above. */",
+        "// Of rank 0.",
     ]
     assert borrowed_subjects("// Returns a sum.\n// Returns the same on all ranks.\nint f();\n// The same plans run again.\nint g();\n") == []
 

@@ -76,7 +76,7 @@ shape::Tree make_serving_tree(const Request& request) {
   return tree;
 }
 
-// Of the helpers, the first 2^n are tops, and each of the others hangs below one of them.
+// The first 2^n helpers are tops, and each of the others hangs below one of them.
 shape::Tree make_serving_forest(const Request& request) {
   const std::vector<int> helper_of = assignment(request), members = members_of(helper_of);
   const std::size_t tops = std::bit_floor(members.size());

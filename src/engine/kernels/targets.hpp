@@ -12,9 +12,9 @@
 
 namespace copse::kernels {
 
-// Those of Highway's targets that this processor can run, besides the one that every processor can run. Tests may leave some
-// out. Highway's own answer is in libhwy.so, whose constructors time clocks for 4 ms in every process that loads it. So Copse
-// uses Highway's headers only.
+// The Highway targets that this processor can run, besides the one that every processor can run. Tests may leave some out.
+// Highway's own answer is in libhwy.so, whose constructors time clocks for 4 ms in every process that loads it. So Copse uses
+// Highway's headers only.
 extern std::int64_t usable_targets;
 
 // Selects the best usable version of a function in a file that foreach_target.h has compiled for each target.

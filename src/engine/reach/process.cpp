@@ -101,7 +101,7 @@ ProcessId this_process() {
 ProcessId process_of(pid_t pid) { return {pid, this_process().started != 0 ? stat_of(std::to_string(pid)).started : 0}; }
 
 // A process has an id in its namespace and in each one around it. All may read the list of these ids, which begins with that of
-// the namespace that /proc belongs to. Of two processes in view, those with equally long lists are of one namespace.
+// the namespace that /proc belongs to. Two processes in view share a namespace if their lists are equally long.
 bool shares_pid_namespace(pid_t pid) {
   if (pid <= 0) return false;
   const auto ids_of = [](const std::string& process) -> std::ptrdiff_t {

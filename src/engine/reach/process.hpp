@@ -44,8 +44,8 @@ class Process {
   [[nodiscard]] bool ended();
 
   // Kills the process if it has been stopped (SIGSTOP) for `longest`, so that nobody waits for it for ever. This is for processes
-  // of Copse's own, after ended() was false. Between two looks at most a second counts, because the caller may have been stopped
-  // as well.
+  // of Copse's own, after ended() was false. At most one second is counted between two looks, because the caller may have been
+  // stopped as well.
   void end_if_stopped(std::chrono::milliseconds longest);
 
   // Tells whether the process has ended, with an answer that may be a few milliseconds old. This is for callers that are about to

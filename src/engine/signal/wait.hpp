@@ -61,7 +61,7 @@ template <class Ready>
 // kWatchEvery by the clock, since other processes decide how long a yield takes. If `watch` returns false, the wait ends with
 // the result false. It calls `idle` every few rounds and before every nap, for work that must go on meanwhile. No
 // cancellation takes effect in `watch`, in `idle` or in a nap. `beside` says whether the wait is for somebody who needs this
-// very processor. As long as it is, the wait does not stay, it yields.
+// very processor. While that is so, the wait yields the processor.
 template <class Ready, class Watch, class Idle, class Beside>
 bool wait_beyond_spinning(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Idle&& idle, Beside&& beside) {
   std::chrono::steady_clock::time_point next{};
