@@ -46,19 +46,22 @@ plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(
 plant(progress.cpp "a turn given back before the list is right"
   "changes = task.under_way() == over" "changes = task.under_way() == over; if (PLANTED) give_back(task)")
 plant(progress.cpp "nobody is woken for what is new"
-  "if (changes && !over && helped())"
-  "if (changes && !over && helped() && !PLANTED)")
-plant(progress.cpp "removed without waiting for the turn" "  take(task);\n}\n\nbool Progress::ask_for_help"
-  "  if (!PLANTED) take(task);\n}\n\nbool Progress::ask_for_help")
+  "if (helped()) Mover::here().wake();"
+  "if (helped() && !PLANTED) Mover::here().wake();")
+plant(progress.cpp "nobody is roused for what is new"
+  "else if (watched()) Mover::here().rouse();"
+  "else if (watched() && !PLANTED) Mover::here().rouse();")
+plant(progress.cpp "removed without waiting for the turn" "  take(task);\n}\n\nbool Progress::join_mover"
+  "  if (!PLANTED) take(task);\n}\n\nbool Progress::join_mover")
 plant(progress.cpp "over, and left in the list"
   "        std::erase(tasks_, &task);\n      } else"
   "        if (!PLANTED) std::erase(tasks_, &task);\n      } else")
 plant(mover.cpp "woken without the lock"
-  "while (asleep_.load() != 0) {"
-  "while (asleep_.load() != 0) {\n    if (PLANTED) return wanted_.notify_all();")
+  "while (rest_.load() >= least) {"
+  "while (rest_.load() >= least) {\n    if (PLANTED) return wanted_.notify_all();")
 plant(mover.cpp "asleep only once it has looked"
-  "    asleep_.fetch_add(1);\n    bool woken = true;\n    if (any()) {"
-  "    const bool some = any();\n    asleep_.fetch_add(1);\n    bool woken = true;\n    if (PLANTED ? some : any()) {")
+  "    rest_.store(Rest::sleeps);\n    bool woken = true;\n    const bool helps = any(&Progress::helped);"
+  "    const bool some = any(&Progress::helped);\n    rest_.store(Rest::sleeps);\n    bool woken = true;\n    const bool helps = PLANTED ? some : any(&Progress::helped);")
 
 plant(shared_bootstrap.cpp "a round read before all have posted"
   "if (!wait_all(&Board::posted, round_)) break"

@@ -75,6 +75,7 @@ std::vector<Fault> faults() {
       {"a call left without posting progress", node(3, refused_calls(3))},
       {"a turn given back before the list is right", turns(Turns::Kind::threads, 2)},
       {"nobody is woken for what is new", turns(Turns::Kind::thread_of_copse, 1)},
+      {"nobody is roused for what is new", turns(Turns::Kind::watched, 1)},
       {"removed without waiting for the turn", turns(Turns::Kind::threads, 2)},
       {"over, and left in the list", turns(Turns::Kind::threads, 2)},
       {"woken without the lock", turns(Turns::Kind::thread_of_copse, 1)},

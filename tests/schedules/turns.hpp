@@ -45,7 +45,7 @@ class Work final : public Progress::Task {
 
 class Turns {
  public:
-  enum class Kind { threads, thread_of_copse, exception };
+  enum class Kind { threads, thread_of_copse, watched, exception };
   explicit Turns(Kind kind, int threads) : kind_(kind), works_(static_cast<std::size_t>(threads)) {
     progress_.set_crowded();
     for (auto& work : works_) work = std::make_unique<Work>();
@@ -61,8 +61,8 @@ class Turns {
  private:
   void run(std::size_t number) {
     Work& work = *works_[number];
-    const bool alone = kind_ == Kind::thread_of_copse;
-    if (alone && !progress_.ask_for_help()) complain("no thread");
+    const bool helped = kind_ == Kind::thread_of_copse, alone = helped || kind_ == Kind::watched;
+    if (alone && !(helped ? progress_.ask_for_help() : progress_.watch())) complain("no thread");
     for (int job = 1; job <= 2; ++job) {
       work.throws = kind_ == Kind::exception && job == 1;
       try {
@@ -80,7 +80,7 @@ class Turns {
       work.left = 0;
       ++work.data;
     }
-    if (alone) progress_.end_help();
+    if (helped) progress_.end_help();
     progress_.remove(work);
     work.data = -1;
     let_go(static_cast<Progress::Task*>(&work), sizeof(Progress::Task));

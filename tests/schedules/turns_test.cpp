@@ -30,6 +30,11 @@ TEST(Turns, OfAThreadThatComputesEndAtRandom) {
   EXPECT_EQ(explored.wrong.value_or(""), "");
 }
 
+TEST(Turns, OfAThreadThatIsWatchedEndAtRandom) {
+  const Explored explored = random_schedules(500, turns(Turns::Kind::watched, 1));
+  EXPECT_EQ(explored.wrong.value_or(""), "");
+}
+
 TEST(Turns, AreGivenBackByAnException) {
   const Explored explored = apart([] { return random_schedules(300, turns(Turns::Kind::exception, 1)); });
   EXPECT_EQ(explored.wrong.value_or(""), "");
