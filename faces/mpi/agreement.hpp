@@ -35,8 +35,8 @@ inline constexpr int kWithHelpers = 2;
 // Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long. Ends the program if
 // one of them will never answer (silent.hpp).
 Words least_of_all(const Words& mine, int rank);
-// Returns whether this process has made that exchange, so that all ranks of the world run Copse. It has not if MPI_Init has
-// bypassed its wrapper.
+// Returns whether this process has made that exchange, so that all ranks of the world run Copse and know what all want. It has not
+// if MPI_Init has bypassed its wrapper.
 bool have_met_all();
 
 // A rank that has waited so long for the others looks whether one of them runs without Copse. If so, this ends the program, because

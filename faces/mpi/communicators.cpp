@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "agreement.hpp"
 #include "joining.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -23,7 +24,6 @@ constinit thread_local Alone alone;
 
 namespace {
 
-bool agreed = false;
 int keyval = 0;  // the attribute of communicators that holds their CommState
 
 std::mutex mutex;  // never held across a call of the MPI, so two threads may make two states at once
@@ -79,7 +79,7 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
   real().Comm_rank_(comm, &state->rank);
   real().Comm_size_(comm, &state->ranks);
-  if (settings().disable && agreed) {
+  if (settings().disable && have_met_all()) {
     state->why_not = "COPSE_DISABLE";
   } else if (inter != 0) {
     state->why_not = "an intercommunicator";
@@ -176,10 +176,7 @@ void wait_for_started(MPI_Comm comm) {
   });
 }
 
-void prepare_communicators(bool are_agreed) {
-  agreed = are_agreed;
-  real().Comm_create_keyval_(never_copy, forget, &keyval, nullptr);
-}
+void prepare_communicators() { real().Comm_create_keyval_(never_copy, forget, &keyval, nullptr); }
 
 void finish_communicators() {
   detail::finishing.store(true);

@@ -30,8 +30,8 @@ class Freeing {
 // this rank may make no further call of MPI.
 void wait_for_started(MPI_Comm comm);
 
-// Call this once, after MPI_Init. `agreed` is true if all ranks of the world know this process's settings.
-void prepare_communicators(bool agreed);
+// Call this once, after MPI_Init.
+void prepare_communicators();
 
 namespace detail {
 struct Remembered {

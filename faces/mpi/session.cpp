@@ -91,14 +91,13 @@ void note_another_mpis_table() {
        "made with " + table->mpi + ", and this is " + settings().mpi + ": its rows that leave calls to the MPI do not apply");
 }
 
-// `agreed` is true if all ranks of the world know that every rank works, or that every rank is disabled.
-void work(bool agreed) {
+void work() {
   begin_trace();
   note_another_mpis_table();
   prepare_datatypes();
   prepare_operators();
   prepare_requests();
-  prepare_communicators(agreed);
+  prepare_communicators();
   static_cast<void>(communicator::crowding(1));  // it reads a file, which is not to be a cost of the first calls
   // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still works (MPI-4.1
   // 11.2.4). It does so whichever language called it.
@@ -182,7 +181,7 @@ void begin() {
     note("binding", "not bound: " + needless);
   }
   clock.end("MPI_Init: binding");
-  work(true);
+  work();
   clock.end("MPI_Init: tables");
   if (all[Word::wanted] == kWithHelpers) {
     start_helpers();
@@ -205,7 +204,7 @@ bool begin_late(const void* caller) {
   // The ranks of the world have not told one another what they want, because MPI_Init has bypassed its wrapper. The ranks of each
   // communicator do so when they join (joining.cpp).
   set_agreed(settings().disable || !mistake.empty(), settings().trace, 1);
-  work(false);
+  work();
   return true;
 }
 

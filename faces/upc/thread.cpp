@@ -8,8 +8,6 @@
 #include <map>
 #include <thread>
 
-#include "engine/kernels/kernels.hpp"
-
 namespace copse::upc {
 namespace {
 
@@ -101,12 +99,9 @@ std::optional<std::ptrdiff_t> stride_of(const Thread& thread) {
 
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags,
          const communicator::OwnCopy& beside) {
-  const auto copy = [&beside] {
-    if (beside.bytes > 0) kernels::copy(beside.to, beside.from, beside.bytes);
-  };
   if (!thread.stride) {  // this call waits for more than the flags ask for
     run(thread, function, arguments);
-    return copy();
+    return beside.make();
   }
   must_be_member(thread, function, arguments.root);
   communicator::Relaxation relaxation;
@@ -116,10 +111,8 @@ void run(Thread& thread, const char* function, const Arguments& arguments, std::
   std::byte* const first = thread.mine(0) - thread.me * *thread.stride;  // where member 0 would be if it were on this node
   relaxation.window = {first + src, first + dst, *thread.stride};
   if (algorithms::traits_of(arguments.collective).one_buffer) relaxation.window.root = arguments.root;
-  const bool waits = relaxation.modes.out == plan::Sync::mine;
-  if (waits) relaxation.beside = beside;
+  relaxation.beside = beside;
   must_be_done(thread, function, *thread.data, thread.data->run(arguments, relaxation));
-  if (!waits) copy();
 }
 
 void meet_all(Thread& thread, const char* function) { must_be_done(thread, function, *thread.data, thread.data->barrier()); }

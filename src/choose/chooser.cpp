@@ -122,9 +122,9 @@ Decision by_table(const Settings& settings, const Situation& situation, Collecti
   const Facts facts = facts_of(situation, collective, needs);
   const Rule* outside = nullptr;
   // Up to `tried` ranks, all rows are known to have plans.
-  const auto find_in = [&](std::span<const Rule> rules, int tried, bool first = false) {
+  const auto find_in = [&](std::span<const Rule> rules, int tried, bool for_placed = false) {
     for (const Rule& rule : rules) {
-      if (first && (rule.with & (kPlaced | kEarly)) == 0) continue;
+      if (for_placed && !rule.is_for_placed()) continue;
       if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !asks_mpi)) continue;
       if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
       if (rule.algorithm == kByMpi) {
@@ -295,7 +295,7 @@ std::vector<Decision> ways(const Settings& settings, const Situation& situation,
   }
   for (const std::span<const Rule> some : {rules(), recorded_rules(situation.like)}) {
     for (const Rule& rule : some) {
-      if ((rule.with & (kPlaced | kEarly)) != 0) continue;  // such calls do not learn
+      if (rule.is_for_placed()) continue;  // such calls do not learn
       if (rule.collective == collective && rule.ranks.hold(static_cast<std::size_t>(situation.ranks))) add_by(rule);
     }
   }

@@ -38,6 +38,7 @@ inline constexpr std::size_t kHalvesAbove = 8192;  // bytes
 // Decides for a message, or blocks, of `bytes` bytes.
 [[nodiscard]] Decision choose(const Settings& settings, const Situation& situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs);
+
 // Returns everything that could run messages, or blocks, of `bytes` bytes. That is every algorithm by each of its carriers, with
 // each of the radices and each of the fragment sizes. Fragment size 0 means that the message is not cut, unless a fragment must
 // fit in a slot. Fragment sizes that would cut this message in the same way are there once. An algorithm that has no use for the

@@ -48,6 +48,8 @@ struct Rule {
   const char* file = "rules.def";
   std::size_t fragment_bytes = 0;
 
+  // Tells whether the rule is only for calls whose caller says where buffers lie.
+  [[nodiscard]] constexpr bool is_for_placed() const { return (with & (kPlaced | kEarly)) != 0; }
   [[nodiscard]] bool applies(algorithms::Collective to, int among, Facts facts) const {
     return collective == to && ranks.hold(static_cast<std::size_t>(among)) && (facts & with) == with && (facts & without) == 0;
   }

@@ -5,6 +5,7 @@
 
 #include "algorithms/collectives.hpp"
 #include "engine/call.hpp"
+#include "engine/kernels/kernels.hpp"
 
 namespace copse::communicator {
 
@@ -37,13 +38,16 @@ struct OwnCopy {
   void* to = nullptr;
   const void* from = nullptr;
   std::size_t bytes = 0;
+  void make() const {
+    if (bytes > 0) kernels::copy(to, from, bytes);
+  }
 };
 
 // When ranks may touch one another's buffers, and where these lie.
 struct Relaxation {
   plan::Modes modes;  // placed
   engine::Window window;
-  OwnCopy beside;  // no other rank touches what it reads and writes; it is made as soon as the call would wait
+  OwnCopy beside;  // made where the call would wait for others to be done, or behind the call; they leave its buffers alone
 };
 
 }  // namespace copse::communicator

@@ -6,7 +6,6 @@
 #include <new>
 
 #include "communicator/state.hpp"
-#include "engine/kernels/kernels.hpp"
 
 namespace copse::communicator {
 
@@ -255,11 +254,8 @@ Outcome Communicator::run(const Arguments& arguments) {
 Outcome Communicator::run(const Arguments& arguments, const Relaxation& relaxation) {
   State& state = *state_;
   const OwnCopy& beside = relaxation.beside;
-  const auto copy = [&] {
-    if (beside.bytes > 0) kernels::copy(beside.to, beside.from, beside.bytes);
-  };
   if (state.ranks == 1 || arguments.count == 0) {
-    copy();
+    beside.make();
     return run(arguments);
   }
   state.count_blocking_call();
@@ -269,14 +265,15 @@ Outcome Communicator::run(const Arguments& arguments, const Relaxation& relaxati
     fill(call, known, arguments, state.calls);
     call.window = known.program->placed ? &relaxation.window : nullptr;
     constexpr std::size_t kWorthAPause = 2048;
-    if (beside.bytes < kWorthAPause || state.traced) {
+    const bool waits = relaxation.modes.out == plan::Sync::mine;
+    if (!waits || beside.bytes < kWorthAPause || state.traced) {
       const Outcome outcome = state.run_now(arguments.collective, *known.route, *known.program, call);
-      copy();
+      beside.make();
       return outcome;
     }
     state.running = arguments.collective;
     const Outcome outcome = state.seat.executor->advance(*known.program, call, true);
-    copy();
+    beside.make();
     return outcome == Outcome::pending ? state.seat.executor->advance(*known.program, call, false) : outcome;
   });
 }

@@ -213,6 +213,14 @@ bool keep_inviting(const std::string& name, engine::Descriptor gift) {
   return true;
 }
 
+communicator::Invitation sound_invitation() {
+  communicator::Invitation invitation;
+  invitation.rank = 2;
+  invitation.ranks = 3;
+  invitation.helpers = 1;
+  return invitation;
+}
+
 int nameless_file() {
   char path[] = "/tmp/copse-meeting-XXXXXX";
   const int file = mkstemp(path);
@@ -378,10 +386,7 @@ TEST(Strangers, AnotherUserInvitesAHelper) {
   communicator::DeskName name{};
   const engine::Descriptor desk = communicator::open_desk(name);
   ASSERT_TRUE(desk);
-  communicator::Invitation invitation;
-  invitation.rank = 2;
-  invitation.ranks = 3;
-  invitation.helpers = 1;
+  const communicator::Invitation invitation = sound_invitation();
   const Bystander stranger([&] { return become_another_user() && communicator::invite(name, invitation); });
   ASSERT_TRUE(stranger.ready());
   EXPECT_FALSE(communicator::next_invitation(desk.get()));
@@ -522,8 +527,7 @@ bool mount_own_proc() {
 // descriptor by number among its own processes.
 TEST(Ranks, OfAnotherPidNamespace) {
   const std::string name = fresh_name();
-  char path[] = "/tmp/copse-meeting-XXXXXX";
-  const int file = mkstemp(path);
+  const int file = nameless_file();
   ASSERT_GE(file, 0);
   const std::string content(1 << 16, 'u');
   ASSERT_EQ(write(file, content.data(), content.size()), static_cast<ssize_t>(content.size()));
@@ -542,7 +546,6 @@ TEST(Ranks, OfAnotherPidNamespace) {
   EXPECT_EQ(pread(file, now.data(), now.size(), 0), static_cast<ssize_t>(now.size()));
   EXPECT_TRUE(now == content) << "the user's file has been written";
   close(file);
-  unlink(path);
   if (complaints[0] == "skip") GTEST_SKIP() << "no PID namespace of one's own";
   EXPECT_EQ(all_well(complaints), "");
 }
@@ -552,10 +555,7 @@ TEST(Ranks, OfAnotherPidNamespaceInviteNoHelper) {
   communicator::DeskName name{};
   const engine::Descriptor desk = communicator::open_desk(name);
   ASSERT_TRUE(desk);
-  communicator::Invitation invitation;
-  invitation.rank = 2;
-  invitation.ranks = 3;
-  invitation.helpers = 1;
+  const communicator::Invitation invitation = sound_invitation();
   for (const bool apart : {true, false}) {
     const Word sent;
     const Bystander sender([&] {

@@ -20,11 +20,10 @@ from rich.table import Table
 from . import bench, files, flavours, paths, plots, quiet, variables
 from .bench_report import processor_name
 from .errors import CopseError
-from .tables import output_of
+from .tables import built, output_of
 from .upc_libraries import LIBRARIES, OWN
 
 SOURCE = paths.ROOT / "bench" / "ft" / "ft_mpi.c"
-PROGRAMS = paths.BUILD / "release" / "bin"
 CLASSES = ("S", "W", "A")
 UPC_WAYS = {f"UPC, {title}": chosen for title, chosen in LIBRARIES.items()}
 RUNS = {"S": 20, "W": 20, "A": 3}  # in a launch
@@ -52,20 +51,13 @@ class Result:
         self.mops = max(self.mops, run["mops"])
 
 
-def built(name: str) -> str:
-    program = PROGRAMS / name
-    if not program.exists():
-        raise CopseError(f"{name} is not built", "it is for checkouts: make build there")
-    return str(program)
-
-
 def ways_of(threads: int, found: list[flavours.Flavour], heap: bool) -> list[Way]:
-    upc = built("copse-ft-upc")
+    upc = str(built("copse-ft-upc"))
     clean = variables.without()
     of_upc = clean | {"COPSE_UPC_THREADS": str(threads)}
     ways = [Way(title, (upc,), of_upc | chosen) for title, chosen in UPC_WAYS.items()]
     ways.insert(1, Way(f"UPC, {OWN}, processes", (upc,), of_upc | {"COPSE_UPC_PROCESSES": str(threads)}))
-    ways.append(Way("OpenMP", (built("copse-ft-openmp"),), clean | {"OMP_NUM_THREADS": str(threads)}))
+    ways.append(Way("OpenMP", (str(built("copse-ft-openmp")),), clean | {"OMP_NUM_THREADS": str(threads)}))
     for side in bench.make_sides(found, heap):
         program = side.flavour.program(SOURCE, "-lfftw3", "-lm")
         ours = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1"} if (preloaded := side.preloaded()) else {}

@@ -8,11 +8,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from . import readme
+from . import paths, readme
 from .bench import Side, chosen_numbers
 from .bench_report import processor_name
 from .errors import CopseError
 from .flavours import Flavour, find
+
+
+def built(name: str) -> Path:
+    """Returns one of the checkout's programs for measuring."""
+    program = paths.BUILD / "release" / "bin" / name
+    if not program.exists():
+        raise CopseError(f"{name} is not built", "it is for checkouts: make build there")
+    return program
 
 
 def output_of(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> str:

@@ -16,11 +16,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import files, flavours, paths, plots, quiet
+from . import files, flavours, plots, quiet
 from .cluster import Cluster
 from .errors import CopseError
+from .tables import built
 
-PROGRAM = paths.BUILD / "release" / "bin" / "copse-upc-modes"
+PROGRAM = "copse-upc-modes"
 OPERATIONS = ("broadcast", "scatter", "gather", "gather_all", "exchange", "permute")
 DEFAULT_OPERATIONS = ("broadcast", "exchange")
 SIZES = (8, 512, 4096, 16384, 65536)
@@ -31,11 +32,9 @@ Cell = tuple[int, str, int]  # threads, operation, bytes
 Times = dict[Cell, dict[str, float]]  # by mode: us of the fastest batch
 
 
-def output_of(program: Path, arguments: Sequence[str], threads: int, cluster: Cluster | None = None) -> str:
+def output_of(program: str, arguments: Sequence[str], threads: int, cluster: Cluster | None = None) -> str:
     """Returns what a program for `<copse/upc.h>` prints, on one node or on all of the cluster's."""
-    if not program.exists():
-        raise CopseError(f"{program.name} is not built", "it is for checkouts: make build there")
-    command = [str(program), *arguments]
+    command = [str(built(program)), *arguments]
     environment: Mapping[str, str] = os.environ | {"COPSE_UPC_THREADS": str(threads)}
     hint = f"try: COPSE_UPC_THREADS={threads} {shlex.join(command)}"
     if cluster is not None:
@@ -45,7 +44,7 @@ def output_of(program: Path, arguments: Sequence[str], threads: int, cluster: Cl
         environment, hint = cluster.environment(mpi), "copse doctor says what is wrong with an MPI"
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode:
-        raise CopseError(f"{program.name} failed: {done.stderr.strip()[-400:]}", hint)
+        raise CopseError(f"{program} failed: {done.stderr.strip()[-400:]}", hint)
     return done.stdout
 
 
@@ -103,10 +102,10 @@ def run(
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table_of(fastest(lines)))
     console.print("us of a call: time between two barriers / calls between them; the fastest batch of each mode")
-    drawn = ""
+    all_written = [written]
     if plots.can_draw():
         draw(fastest(lines), output / "upc-modes.png")
-        drawn = f", {output / 'upc-modes.png'}"
-    console.print(f"written: {written}{drawn}", soft_wrap=True)
+        all_written.append(output / "upc-modes.png")
+    console.print("written: " + ", ".join(map(str, all_written)), soft_wrap=True)
     if most > quiet.LIMIT:
         console.print(f"[yellow]taken on a busy machine: others had up to {most:.0%} of the processors[/]", soft_wrap=True)

@@ -8,7 +8,6 @@ above 1, the choice is faster. The choice is a side a second time, so that the t
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -21,33 +20,25 @@ from statistics import geometric_mean
 from rich.console import Console
 from rich.table import Table
 
-from . import files, paths, plots, quiet, variables
+from . import files, paths, plots, quiet, upc_uoms, variables
 from .bench_report import processor_name, size_text
 from .errors import CopseError
+from .tables import built
 from .upc_libraries import LIBRARIES, OWN
 
-PROGRAM = paths.BUILD / "release" / "bin" / "copse-uoms"
 SHMEM_SOURCE = paths.ROOT / "bench" / "oshmem.c"
 OPERATIONS = ("broadcast", "scatter", "gather", "gather_all", "exchange", "permute", "reduceD")
 AGAIN, SHMEM = f"{OWN} again", "OpenSHMEM"
 # The choice is launched a second time, as if it were another side. What that shows is noise.
 SIDES = {OWN: LIBRARIES[OWN], AGAIN: LIBRARIES[OWN], **LIBRARIES, SHMEM: {}}
 TIMEOUT = 900  # seconds of a launch
-HEADING = re.compile(r"# Benchmarking upc_all_(\w+)")
-ROW = re.compile(r" *(\d+) +\d+ +([\d.]+) +[\d.]+ +([\d.]+)")
 
 Cell = tuple[int, str, int]  # threads, operation, bytes
 
 
 def read(text: str) -> dict[tuple[str, int], tuple[float, float]]:
     """Returns the least and the mean time in us of each operation and size that a program printed."""
-    found, operation = {}, ""
-    for line in text.splitlines():
-        if heading := HEADING.match(line):
-            operation = heading[1]
-        elif row := ROW.match(line):
-            found[operation, int(row[1])] = float(row[2]), float(row[3])
-    return found
+    return {(name.removeprefix("upc_all_"), row.bytes): (row.least_us, row.mean_us) for name, rows in upc_uoms.read(text).items() for row in rows}
 
 
 def shmem_program() -> Path | None:
@@ -66,9 +57,7 @@ def shmem_program() -> Path | None:
 
 def programs() -> dict[str, Path]:
     """Returns the program of each side, without OpenSHMEM's if it is not here."""
-    if not PROGRAM.exists():
-        raise CopseError(f"{PROGRAM.name} is not built", "it is for checkouts: make build there")
-    found = dict.fromkeys((side for side in SIDES if side != SHMEM), PROGRAM)
+    found = dict.fromkeys((side for side in SIDES if side != SHMEM), built(upc_uoms.PROGRAM))
     if shmem := shmem_program():
         found[SHMEM] = shmem
     return found

@@ -7,18 +7,27 @@ import re
 import shlex
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
-from . import files, paths, plots, quiet
+from . import files, plots, quiet
 from .cluster import Cluster
 from .upc_bench import output_of
 
-PROGRAM = paths.BUILD / "release" / "bin" / "copse-uoms"
+PROGRAM = "copse-uoms"
 HEADING = re.compile(r"# Benchmarking ([^\s,]+)")
 ROW = re.compile(r" *(\d+) +\d+ +([\d.]+) +[\d.]+ +([\d.]+)(?: +([\d.]+))?$")
 
-Sized = dict[str, list[tuple[int, float, float | None]]]  # by operation: bytes, least time in us, MB/s
+
+class Row(NamedTuple):
+    bytes: int
+    least_us: float
+    mean_us: float
+    rate: float | None  # MB/s
+
+
+Sized = dict[str, list[Row]]  # by operation
 
 
 def read(text: str) -> Sized:
@@ -29,7 +38,7 @@ def read(text: str) -> Sized:
         if heading := HEADING.match(line):
             operation = heading[1]
         elif row := ROW.match(line):
-            found[operation].append((int(row[1]), float(row[2]), float(row[4]) if row[4] else None))
+            found[operation].append(Row(int(row[1]), float(row[2]), float(row[3]), float(row[4]) if row[4] else None))
     return dict(found)
 
 
@@ -38,8 +47,8 @@ def draw(by_threads: dict[int, Sized], file: Path) -> None:
 
     def pictures(operation: str) -> list[plots.BySize]:
         rows = {f"{threads} threads": sized.get(operation, []) for threads, sized in by_threads.items()}
-        latency = plots.BySize(operation, "us, fastest iteration", {label: [(size, us) for size, us, _ in found] for label, found in rows.items()})
-        rates = {label: [(size, rate) for size, _, rate in found if rate] for label, found in rows.items()}
+        latency = plots.BySize(operation, "us, fastest iteration", {label: [(row.bytes, row.least_us) for row in found] for label, found in rows.items()})
+        rates = {label: [(row.bytes, row.rate) for row in found if row.rate] for label, found in rows.items()}
         return [latency, plots.BySize(operation, "MB/s, aggregated", rates)] if any(rates.values()) else [latency]
 
     plots.draw_by_size([pictures(operation) for operation in dict.fromkeys(name for sized in by_threads.values() for name in sized)], file)
