@@ -1,9 +1,6 @@
 // Reads a machine from hwloc.
 #include "topology/machine.hpp"
 
-#include <hwloc.h>
-#include <hwloc/distances.h>
-#include <hwloc/export.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "topology/hwloc.hpp"
 #include "topology/recorded.hpp"
 
 namespace copse::topology {
@@ -29,10 +27,10 @@ using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destro
 
 Topology new_topology(unsigned long flags = 0) {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
-  Topology topology(raw, &hwloc_topology_destroy);
+  if (hwloc().topology_init(&raw) != 0) throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
+  Topology topology(raw, hwloc().topology_destroy);
   // Some of hwloc's back ends would move the calling thread from processor to processor during discovery.
-  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | flags);
+  hwloc().topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | flags);
   return topology;
 }
 
@@ -121,13 +119,13 @@ void describe(hwloc_topology_t topology, const std::string& text, const std::str
     throw Error(where, "the machine exceeds " + std::to_string(kMostProcessors) + " processors at '" + piece + "'",
                 "the machine of one node", "describe a smaller one");
   }
-  if (hwloc_topology_set_synthetic(topology, text.c_str()) == 0) return;
+  if (hwloc().topology_set_synthetic(topology, text.c_str()) == 0) return;
   std::string so_far;
   for (const std::string& piece : pieces) {
     const Topology trial = new_topology();
     so_far += (so_far.empty() ? "" : " ") + piece;
-    if (hwloc_topology_set_synthetic(trial.get(), so_far.c_str()) == 0 ||
-        hwloc_topology_set_synthetic(trial.get(), (so_far + " pu:1").c_str()) == 0) {
+    if (hwloc().topology_set_synthetic(trial.get(), so_far.c_str()) == 0 ||
+        hwloc().topology_set_synthetic(trial.get(), (so_far + " pu:1").c_str()) == 0) {
       continue;
     }
     throw Error(where, "hwloc does not understand '" + piece + "' in \"" + text + '"', expected,
@@ -189,11 +187,12 @@ class Reader {
   // If a processor has no memory, the machine has no processors.
   Machine read(std::string name) {
     machine_.name_ = std::move(name);
-    machine_.is_this_machine_ = hwloc_topology_is_thissystem(topology_) == 1;
+    machine_.is_this_machine_ = hwloc().topology_is_thissystem(topology_) == 1;
     std::vector<hwloc_obj_t> pus;
     for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu)) {
       pus.push_back(pu);
-      if (hwloc_bitmap_isset(hwloc_topology_get_allowed_cpuset(topology_), pu->os_index)) machine_.allowed_.push_back(pu->os_index);
+      if (hwloc().bitmap_isset(hwloc().topology_get_allowed_cpuset(topology_), pu->os_index))
+        machine_.allowed_.push_back(pu->os_index);
     }
     std::sort(machine_.allowed_.begin(), machine_.allowed_.end());
     const CpuSet cards = processors_by_network();
@@ -234,7 +233,11 @@ class Reader {
  private:
   static std::size_t index(Level level) { return static_cast<std::size_t>(level); }
 
-  hwloc_obj_t next(hwloc_obj_type_t type, hwloc_obj_t previous) { return hwloc_get_next_obj_by_type(topology_, type, previous); }
+  // Returns the first object of a type, or the next after `previous`. All of a type that is looked for here have one depth.
+  hwloc_obj_t next(hwloc_obj_type_t type, hwloc_obj_t previous) {
+    if (previous != nullptr) return previous->next_cousin;
+    return hwloc().get_obj_by_depth(topology_, hwloc().get_type_depth(topology_, type), 0);
+  }
 
   // Returns the id of an object within its level. Ids follow the order of first appearance.
   std::int32_t number(Level level, hwloc_obj_t object) {
@@ -252,8 +255,8 @@ class Reader {
   hwloc_obj_t nearest_memory(hwloc_obj_t pu) {
     hwloc_obj_t nearest = nullptr;
     for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
-      if (!hwloc_bitmap_isset(node->cpuset, pu->os_index)) continue;
-      if (nearest == nullptr || hwloc_bitmap_weight(node->cpuset) < hwloc_bitmap_weight(nearest->cpuset)) {
+      if (!hwloc().bitmap_isset(node->cpuset, pu->os_index)) continue;
+      if (nearest == nullptr || hwloc().bitmap_weight(node->cpuset) < hwloc().bitmap_weight(nearest->cpuset)) {
         nearest = node;
       }
     }
@@ -264,7 +267,7 @@ class Reader {
     Region region;
     std::uint64_t bytes = 0;
     for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
-      if (!hwloc_bitmap_isequal(node->cpuset, nearest->cpuset)) continue;
+      if (!hwloc().bitmap_isequal(node->cpuset, nearest->cpuset)) continue;
       region.memories.push_back(node->os_index);
       bytes += node->attr->numanode.local_memory;
     }
@@ -278,8 +281,9 @@ class Reader {
     hwloc_obj_t board = nullptr;
     for (hwloc_obj_t object = pu; object != nullptr; object = object->parent) {
       if (object->type != HWLOC_OBJ_GROUP) continue;
-      const auto inside = std::count_if(
-          nodes.begin(), nodes.end(), [&](hwloc_obj_t node) { return hwloc_bitmap_isincluded(node->cpuset, object->cpuset) != 0; });
+      const auto inside = std::count_if(nodes.begin(), nodes.end(), [&](hwloc_obj_t node) {
+        return hwloc().bitmap_isincluded(node->cpuset, object->cpuset) != 0;
+      });
       if (inside > 1 && static_cast<std::size_t>(inside) < nodes.size()) board = object;
     }
     return board;
@@ -297,14 +301,15 @@ class Reader {
   // no others count: they serve the administration. Returns none if all processors are as near.
   CpuSet processors_by_network() {
     std::array<CpuSet, 2> next_to;  // to any card, to one of a fabric
-    const auto all = static_cast<std::size_t>(hwloc_get_nbobjs_by_type(topology_, HWLOC_OBJ_PU));
-    for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_osdev(topology_, device)) != nullptr;) {
+    const auto all =
+        static_cast<std::size_t>(hwloc().get_nbobjs_by_depth(topology_, hwloc().get_type_depth(topology_, HWLOC_OBJ_PU)));
+    for (hwloc_obj_t device = next(HWLOC_OBJ_OS_DEVICE, nullptr); device != nullptr; device = next(HWLOC_OBJ_OS_DEVICE, device)) {
       const bool fabric = is_of(device, HWLOC_OBJ_OSDEV_OPENFABRICS);
       if (!fabric && !is_of(device, HWLOC_OBJ_OSDEV_NETWORK)) continue;
       CpuSet& cpus = next_to[fabric ? 1 : 0];
       const hwloc_obj_t beside = hwloc_get_non_io_ancestor_obj(topology_, device);
       for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu))
-        if (hwloc_bitmap_isset(beside->cpuset, pu->os_index)) cpus.push_back(pu->os_index);
+        if (hwloc().bitmap_isset(beside->cpuset, pu->os_index)) cpus.push_back(pu->os_index);
     }
     CpuSet& cpus = next_to[next_to[1].empty() ? 0 : 1];
     std::sort(cpus.begin(), cpus.end());
@@ -344,7 +349,7 @@ class Reader {
   void read_distances() {
     unsigned found = 1;
     hwloc_distances_s* matrix = nullptr;
-    if (hwloc_distances_get_by_type(topology_, HWLOC_OBJ_NUMANODE, &found, &matrix, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
+    if (hwloc().distances_get_by_type(topology_, HWLOC_OBJ_NUMANODE, &found, &matrix, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
         found == 0) {
       return;
     }
@@ -363,7 +368,7 @@ class Reader {
       }
     }
     if (complete) machine_.distances_ = std::move(distances);
-    hwloc_distances_release(topology_, matrix);
+    hwloc().distances_release(topology_, matrix);
   }
 
   hwloc_topology_t topology_;
@@ -375,8 +380,8 @@ namespace {
 
 Topology this_machine(bool network = false, unsigned long flags = 0) {
   Topology topology = new_topology(flags);
-  hwloc_topology_set_io_types_filter(topology.get(), network ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
-  if (hwloc_topology_load(topology.get()) != 0) {
+  hwloc().topology_set_io_types_filter(topology.get(), network ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
+  if (hwloc().topology_load(topology.get()) != 0) {
     throw Error("this machine", std::string("hwloc cannot discover it: ") + std::strerror(errno), "a readable /sys and /proc",
                 "describe the machine with COPSE_TOPOLOGY");
   }
@@ -397,7 +402,7 @@ std::string description_of_this_machine() {
   const Topology topology = this_machine();
   std::array<char, 4096> text{};
   for (const unsigned long flags : {0UL, static_cast<unsigned long>(HWLOC_TOPOLOGY_EXPORT_SYNTHETIC_FLAG_IGNORE_MEMORY)})
-    if (hwloc_topology_export_synthetic(topology.get(), text.data(), text.size(), flags) > 0) return text.data();
+    if (hwloc().topology_export_synthetic(topology.get(), text.data(), text.size(), flags) > 0) return text.data();
   return "core:" + std::to_string(Machine::discover().cores().size()) + " pu:1";
 }
 
@@ -418,13 +423,13 @@ Machine Machine::from(std::string_view text, std::string_view origin) {
     if (!S_ISREG(status.st_mode))
       throw Error(where, "'" + given + "' is not a topology that hwloc can read, since it is no regular file", expected,
                   "check the path");
-    hwloc_topology_set_io_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    if (hwloc_topology_set_xml(topology.get(), given.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
+    hwloc().topology_set_io_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (hwloc().topology_set_xml(topology.get(), given.c_str()) != 0 || hwloc().topology_load(topology.get()) != 0) {
       throw Error(where, "'" + given + "' is not a topology that hwloc can read", expected, "write one with: lstopo machine.xml");
     }
   } else {
     describe(topology.get(), recorded != nullptr ? std::string(recorded->synthetic) : given, where);
-    if (hwloc_topology_load(topology.get()) != 0) {
+    if (hwloc().topology_load(topology.get()) != 0) {
       throw Error(where, "hwloc cannot build \"" + given + '"', "levels from the outermost to pu", "try it with lstopo -i");
     }
   }
