@@ -1,3 +1,4 @@
+// Opens hwloc and finds its functions.
 #include "topology/hwloc.hpp"
 
 #include <dlfcn.h>
