@@ -54,11 +54,14 @@ def compare(console: Console, flavour: flavours.Flavour, preload: tuple[str, ...
     say = Console(stderr=True).print
     sides = [Build(flavour, preload, folder=before, older=older), Build(flavour, preload, older=older)]
     rows = summarise(bench.take_samples("own", sides, ranks, grid, say, quiet.Patience(PATIENCE, say)), sides)
-    means = next((m for m in geometric_means(rows) if (m["operation"], m["mode"]) == ("all", "all")), None)
-    if means is None:
+    means = [mean for mean in geometric_means(rows) if mean["mode"] == "all"]
+    if not means:
         raise CopseError("nothing can be compared, because this machine was busy all the time", "end what runs beside")
-    console.print(f"{sides[1].name}, {ranks} ranks, {means['cells']} cells: geometric means {means['ratio_min']:.3f} by minimum, "
-                  f"{means['ratio_median']:.3f} by median; worst {means['worst']:.2f} ({means['worst_cell']})")  # fmt: skip
+    table = Table("call", "cells", "by minimum", "by median", "worst", title=f"{sides[1].name}, {ranks} ranks: geometric means")
+    for mean in means:
+        table.add_row(str(mean["operation"]), str(mean["cells"]), f"{mean['ratio_min']:.3f}", f"{mean['ratio_median']:.3f}",
+                      f"{mean['worst']:.2f} ({mean['worst_cell']})")  # fmt: skip
+    console.print(table)
     return rows
 
 

@@ -29,11 +29,11 @@ plan::Plan alltoall_letters(const Request& request) {
   };
   give(rank + 1, ranks);
   give(0, rank);
-  builder.ride_together(others, given);
+  builder.ride(others, given);
   const plan::Range own = request.pair(rank, rank);
   builder.copy_if_all_ride(Builder::output(own), Builder::input(own));
   for (const int other : others)
-    builder.take_if_all_ride(other, request.pair(other, rank), static_cast<std::uint32_t>((rank - other - 1 + ranks) % ranks));
+    builder.take_ride(other, request.pair(other, rank), static_cast<std::uint32_t>((rank - other - 1 + ranks) % ranks));
   return builder.finish();
 }
 

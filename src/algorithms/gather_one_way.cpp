@@ -13,7 +13,7 @@ plan::Plan gather_one_way(const Request& request) {
   plan::Builder builder = request.builder();
   const plan::Range mine = request.block(request.rank);
   if (request.rank != request.root) {
-    builder.ride_to(request.root, mine);
+    builder.ride({&request.root, 1}, {&mine, 1});
     return builder.finish();
   }
   for (const int other : request.others())

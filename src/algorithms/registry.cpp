@@ -110,10 +110,7 @@ std::string Algorithm::refusal(Request request) const {
 plan::Builder Request::builder() const {
   if (traits_of(collective).input == plan::Extent::row && ranks > kMostInPairs)
     throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);
-  plan::Builder result(rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks));
-  if (!traits_of(collective).in_place) result.keep_apart();
-  result.relax(modes);
-  return result;
+  return {rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks), {modes, !traits_of(collective).in_place}};
 }
 
 plan::Range Request::block(int first, int count) const { return plan::chunks_from(first, count, ranks); }

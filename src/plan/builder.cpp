@@ -25,8 +25,9 @@ const char* name_of(Carrier carrier) {
 Exhausted::Exhausted(const char* what, std::size_t there_are)
     : std::invalid_argument(std::string("its plan needs more ") + what + " than the " + std::to_string(there_are) + " there are") {}
 
-Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents)
-    : rank_(rank), carrier_(carrier), nodes_(nodes) {
+Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents,
+                 const Terms& terms)
+    : rank_(rank), carrier_(carrier), nodes_(nodes), terms_(terms) {
   plan_.rank = rank;
   plan_.ranks = ranks;
   plan_.one_fragment = carrier == Carrier::line;
@@ -198,11 +199,11 @@ void Builder::give(int area, std::span<const std::int32_t> readers, Operand valu
   post(area, readers, place);
 }
 
-Operand Builder::open_for(int area, std::int32_t reader, Operand home, Operand there) {
+Operand Builder::open(int area, std::int32_t reader, Operand home, Operand there) {
   return puts(reader) ? at_peer(reader, there) : open(area, {&reader, 1}, home);
 }
 
-void Builder::give_to(int area, std::int32_t reader, Operand value, Operand there) {
+void Builder::give(int area, std::int32_t reader, Operand value, Operand there) {
   if (puts(reader)) return post(area, {&reader, 1}, {&value, 1}, {&there, 1});
   give(area, {&reader, 1}, value);
 }
@@ -265,7 +266,7 @@ void Builder::drain_before_writing(const Operand& target) {
   auto& undrained = part().undrained;
   for (std::size_t i = 0; i < undrained.size(); ++i) {
     const std::uint8_t area = undrained[i].area;
-    if (drained[area] || !overlap(undrained[i].a, target, apart_)) continue;
+    if (drained[area] || !overlap(undrained[i].a, target, terms_.apart)) continue;
     emit(Kind::drain, area);
     drained[area] = true;
   }
@@ -443,14 +444,12 @@ Operand Builder::ridden(int giver, Range range, std::uint32_t number) {
 
 void Builder::ride(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
   plan_.one_fragment = true;
+  plan_.together |= carrier_ == Carrier::slot;
   if (readers.empty()) return;
+  if (carrier_ == Carrier::put) return write_unless_it_rides(readers.front(), blocks.front());
   publish_with(blocks, readers);
-  in_place_.reclaim_unless_ride.insert(in_place_.reclaim_unless_ride.end(), readers.begin(), readers.end());
-}
-
-void Builder::ride_together(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
-  plan_.one_fragment = plan_.together = true;
-  publish_with(blocks, readers);
+  if (carrier_ == Carrier::get)
+    in_place_.reclaim_unless_ride.insert(in_place_.reclaim_unless_ride.end(), readers.begin(), readers.end());
 }
 
 void Builder::copy_if_all_ride(Operand dst, Operand src) {
@@ -461,15 +460,7 @@ void Builder::copy_if_all_ride(Operand dst, Operand src) {
   if_all_ride_.push_back(only(When::rides, kEveryone, step));
 }
 
-void Builder::take_if_all_ride(int from, Range block, std::uint32_t number) {
-  part().takes = true;
-  const While own(publishing_);
-  emit(Kind::await, kPublishArea, from);
-  copy_if_all_ride(output(block), ridden(from, block, number));
-}
-
-void Builder::ride_to(std::int32_t reader, Range block) {
-  plan_.one_fragment = true;
+void Builder::write_unless_it_rides(std::int32_t reader, Range block) {
   const Operand value = input(block);
   if (!local(reader)) return send_to_remote(0, {&reader, 1}, {&value, 1});
   part().takes = true;
@@ -492,6 +483,7 @@ void Builder::take_ride(int from, Range block, std::uint32_t number) {
   }
   const While own(publishing_);
   emit(Kind::await, kPublishArea, from);
+  if (carrier_ == Carrier::slot) return copy_if_all_ride(output(block), ridden(from, block, number));
   const auto copy_from = [&](When when, const Operand& place) {
     Step& step = only(when, from, emit(Kind::copy));
     step.dst = output(block);
@@ -534,8 +526,8 @@ void Builder::join_messages() {
 // that, a publication is needed only for the addresses of scratches. If the caller knows where buffers lie, a rank posts only that
 // it has entered.
 void Builder::exchange_addresses() {
-  plan_.placed = promised_.modes.placed && !plan_.whole_scratch;
-  if (promised_.modes.in == Sync::none && !plan_.whole_scratch) return;
+  plan_.placed = terms_.modes.placed && !plan_.whole_scratch;
+  if (terms_.modes.in == Sync::none && !plan_.whole_scratch) return;
   if (!in_place_.published && in_place_.touched.empty()) return;
   std::vector<Part> rest;
   rest.swap(parts_);
@@ -576,7 +568,7 @@ void Builder::append(Part& section) {
     section.steps[at].peers_count = static_cast<std::uint32_t>(readers.all().size());
     plan_.peers.insert(plan_.peers.end(), readers.all().begin(), readers.all().end());
   }
-  expect_messages(section.steps, section.loop, {apart_, in_place_.published || !in_place_.read.empty(), plan_.whole_scratch});
+  expect_messages(section.steps, section.loop, {terms_.apart, in_place_.published || !in_place_.read.empty(), plan_.whole_scratch});
   std::uint8_t max_lag = 0;
   bool over_wire = false;
   for (const Step& step : section.steps) {
@@ -603,7 +595,7 @@ Plan Builder::finish() {
   for (std::size_t i = 0; i < parts_.size(); ++i) settle(parts_[i], i == last);
   // The caller does not touch buffers that others still read. But a scratch does not belong to the caller, and the next call may
   // write it.
-  if (promised_.modes.out == Sync::none && !plan_.whole_scratch) in_place_.reclaim_from = {};
+  if (terms_.modes.out == Sync::none && !plan_.whole_scratch) in_place_.reclaim_from = {};
   if (!in_place_.reclaim_from.empty() || !in_place_.reclaim_unless_ride.empty()) {
     if (parts_.back().loop) once();
     lag_ = 0;

@@ -41,9 +41,21 @@ struct Exhausted : std::invalid_argument {
 
 class Builder {
  public:
+  // What holds on every rank alike.
+  struct Terms {
+    // When buffers may be touched. With Sync::none, ranks do not tell one another that they are there, or that they are done with
+    // a buffer.
+    Modes modes;
+    // Input and output are never one memory. Otherwise the output is not written before what is sent from that part of the input
+    // has left.
+    bool apart = false;
+  };
+
   // `nodes[r]` is the node of rank r. Ranks share memory exactly when their nodes are equal. If `nodes` is empty, there is
   // one node. The list is not copied.
-  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents = {});
+  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents = {})
+      : Builder(rank, ranks, carrier, nodes, contents, Terms{}) {}
+  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents, const Terms& terms);
 
   // These begin a section. Steps before the first call of either are a once-section.
   void once();
@@ -54,15 +66,9 @@ class Builder {
   // Portions are posted in their order and have different chunks of the fragment.
   void portion(int number);
 
-  // Says, on every rank alike, when buffers may be touched. With Sync::none, ranks do not tell one another that they are there, or
-  // that they are done with a buffer.
-  void relax(Modes modes) { promised_.modes = modes; }
   // Says, on every rank alike, that nobody passes on what it takes on this area. With Sync::none at the return, put then tells
   // nobody that a value has come.
-  void ends_on(int area) { promised_.ends_on |= 1U << area; }
-  // Says that input and output are never one memory. Otherwise the output is not written before what is sent from that part of
-  // the input has left.
-  void keep_apart() { apart_ = true; }
+  void ends_on(int area) { ends_on_ |= 1U << area; }
   // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
   void keep_in_slots() { plan_.slots = true; }
   // Says that some ranks give from their scratch, which then holds whole messages: under get, readers read it there for as
@@ -101,10 +107,9 @@ class Builder {
   // are no homes.
   void post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values, std::span<const Operand> homes = {});
   void give(int area, std::span<const std::int32_t> readers, Operand value);
-  // Gives to one rank, which takes the value to `there`.
-  void give_to(int area, std::int32_t reader, Operand value, Operand there);
-  // Opens a value for one rank that is computed into its place. Under put, that is `there`.
-  [[nodiscard]] Operand open_for(int area, std::int32_t reader, Operand home, Operand there);
+  // These are for one reader, which takes the value to `there`. Under put, the value is opened there.
+  void give(int area, std::int32_t reader, Operand value, Operand there);
+  [[nodiscard]] Operand open(int area, std::int32_t reader, Operand home, Operand there);
 
   // Giving in parts. Reader i gets parts[i] of `value` and takes it as that part. A reader may be named for several. The
   // value is all that the area gives: a line or slot keeps the parts of earlier portions. `homes` are as above.
@@ -139,22 +144,18 @@ class Builder {
   // Like reclaim(), but for a shared input, which put also reads in place.
   void reclaim_input(std::span<const std::int32_t> readers);
 
-  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. With get,
-  // each taker of a value that does not ride reads it where it lies. With put, the giver writes it into the output of its only
-  // taker.
-  // ride() is for get: `readers`, which share memory with this rank, take their parts of these blocks of the input. The
-  // blocks ride in that order. A rank that neither gives nor takes says so with no readers.
+  // Riding, for blocks whose length only their giver and their taker know. `readers` take their parts of these blocks of the
+  // input, which ride in that order. The carrier says what becomes of blocks that do not ride:
+  //   get    each reader reads its block where it lies. Readers share memory with this rank. A rank that neither gives nor takes
+  //          says so with no readers.
+  //   put    the giver writes its one block into the output of its one reader, which calls expose_output(). A reader on another
+  //          node gets the block by the wire, in any case.
+  //   slot   they stay where they are, and then nothing is moved on any rank. All ranks give and take.
   void ride(std::span<const std::int32_t> readers, std::span<const Range> blocks);
-  // These are for slot. If some value does not ride, it stays where it is, and then nothing is moved on any rank. All ranks give
-  // and take.
-  void ride_together(std::span<const std::int32_t> readers, std::span<const Range> blocks);
-  void copy_if_all_ride(Operand dst, Operand src);
-  void take_if_all_ride(int from, Range block, std::uint32_t number);
-  // This is for put. `reader` takes that block to its output, and calls expose_output() for that. A reader on another node gets it
-  // by the wire.
-  void ride_to(std::int32_t reader, Range block);
   // Takes a block that `from` gives to the output. The block follows `number` others.
   void take_ride(int from, Range block, std::uint32_t number = 0);
+  // For slot: a copy that takes place only if all blocks of all ranks ride.
+  void copy_if_all_ride(Operand dst, Operand src);
 
   void copy(Operand dst, Operand src);  // emits nothing if they are the same place
   void reduce(Operand dst, Operand a, Operand b, Operand dst2 = {});
@@ -196,7 +197,7 @@ class Builder {
   void send_to_remote(int area, std::span<const std::int32_t> readers, std::span<const Operand> values);
   void touch(int peer);
   [[nodiscard]] bool quiet(int area) const {
-    return carrier_ == Carrier::put && promised_.modes.out == Sync::none && (promised_.ends_on >> area & 1U) != 0;
+    return carrier_ == Carrier::put && terms_.modes.out == Sync::none && (ends_on_ >> area & 1U) != 0;
   }
   [[nodiscard]] Operand at_peer(int peer, Operand home);
   void drain_before_writing(const Operand& target);
@@ -205,6 +206,7 @@ class Builder {
   [[nodiscard]] std::uint32_t origin_of(const Range& range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
   [[nodiscard]] Range whole_input(int owner) const;
   void publish_with(std::span<const Range> blocks, std::span<const std::int32_t> readers);
+  void write_unless_it_rides(std::int32_t reader, Range block);
   [[nodiscard]] static Operand ridden(int giver, Range range, std::uint32_t number);
   void mark_last_copies();
   void join_messages();
@@ -219,11 +221,8 @@ class Builder {
   std::vector<Part> parts_;
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
-  bool apart_ = false;  // input and output
-  struct Promises {  // on every rank alike
-    Modes modes;
-    std::uint32_t ends_on = 0;  // set of areas
-  } promised_;
+  Terms terms_;
+  std::uint32_t ends_on_ = 0;  // set of areas
   bool publishing_ = false;  // steps on the area of publications are the builder's own now
   std::vector<Step> if_all_ride_;  // copies that come behind all awaits
   struct InPlace {  // what ranks do in each other's buffers

@@ -52,7 +52,8 @@ Plans gather_plans() {
       builder.copy(Builder::output(mine), Builder::input(mine));
       for (int from = 1; from < kRanks; ++from) builder.take_ride(from, chunks_from(from, 1, kRanks));
     } else {
-      builder.ride_to(0, mine);
+      const std::int32_t root = 0;
+      builder.ride({&root, 1}, {&mine, 1});
     }
     plans.push_back(builder.finish());
   }

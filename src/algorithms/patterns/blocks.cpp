@@ -58,7 +58,7 @@ void gather_up(Builder& builder, const shape::SurveyedTree& tree, int rank, int 
   };
   const plan::Range mine = plan::chunks_from(rank, 1, tree.size());
   if (children.empty() && !is_root) {
-    builder.give_to(area, up.front(), Builder::input(mine), there(mine));
+    builder.give(area, up.front(), Builder::input(mine), there(mine));
     return builder.reclaim(up);
   }
   const plan::Range all = branches.span(rank);

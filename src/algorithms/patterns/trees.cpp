@@ -100,13 +100,13 @@ Operand combine_in_root(Builder& builder, const shape::SurveyedTree& tree, int r
   Operand there = Builder::output(range);
   if (!is_root && builder.puts(up.front())) there = Builder::scratch_of_peer(pushed_to(tree, rank), range);
   if (!is_root && tree.children[static_cast<std::size_t>(rank)].empty()) {
-    builder.give_to(area, up.front(), Builder::input(range), there);
+    builder.give(area, up.front(), Builder::input(range), there);
     builder.reclaim(up);
     return Builder::input(range);
   }
   const Operand home{plan::Space::slot, 0, -1, range};
   const Operand place =
-      up.size() == 1 ? builder.open_for(is_root ? area + 1 : area, up.front(), home, there) : builder.open(area + 1, up, home);
+      up.size() == 1 ? builder.open(is_root ? area + 1 : area, up.front(), home, there) : builder.open(area + 1, up, home);
   combine_below(builder, tree, rank, area, place);
   if (!is_root) builder.post(area, up, place);
   return place;
