@@ -37,17 +37,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="flavour", default=["mpich", "impi", "openmpi"])
     parser.add_argument("--before", type=Path, help="the lib folder of another build")
+    parser.add_argument("--older", action="store_true", help="the other build has neither COPSE_JOIN nor COPSE_LEARN")
     options = parser.parse_args()
-    print(f"{'flavour':16}{'call':18}{'bare ns':>9}{'copse ns':>10}{'added ns':>10}" + ("  before ns" if options.before else ""))
+    print(f"{'flavour':16}{'call':18}{'bare ns':>9}{'copse ns':>10}{'added ns':>10}" + ("  before added" if options.before else ""))
     for name in options.names:
         flavour = flavours.find(name)
         sides = [bench.Side(flavour), bench.Side(flavour, (flavour.preload.name,))]
         if options.before:
-            sides.append(Build(flavour, (flavour.preload.name,), folder=options.before.resolve(), older=True))
+            sides.append(Build(flavour, (flavour.preload.name,), folder=options.before.resolve(), older=options.older))
         for calls in KINDS:
             bare, ours, *before = measure(sides, str(flavour.program(SOURCE)), calls)
             for call in bare:
-                former = "".join(f"{times[call] - bare[call]:11.1f}" for times in before)
+                former = "".join(f"{times[call] - bare[call]:14.1f}" for times in before)
                 print(f"{name:16}{call:18}{bare[call]:9.1f}{ours[call]:10.1f}{ours[call] - bare[call]:10.1f}{former}")
 
 

@@ -13,9 +13,12 @@ namespace {
 // The loader gives the library of this name that the process has already, which is the MPI's own if it brings one. Otherwise it
 // looks in the system, and last where hwloc was when Copse was built.
 void* open_library() {
-  for (const char* name : {COPSE_HWLOC_NAME, COPSE_HWLOC_FILE})
+  std::string reason;
+  for (const char* name : {COPSE_HWLOC_NAME, COPSE_HWLOC_FILE}) {
     if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-  throw Error("hwloc", COPSE_HWLOC_NAME " cannot be opened", "hwloc's library", "install it (Debian: libhwloc15)");
+    if (const char* const why = dlerror(); why != nullptr && reason.empty()) reason = why;
+  }
+  throw Error("hwloc", "its library cannot be opened (" + reason + ")", "hwloc 2.5 or later", "install it (Debian: libhwloc15)");
 }
 
 Hwloc open() {
@@ -24,7 +27,7 @@ Hwloc open() {
   const auto find = [&]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (function == nullptr)
-      throw Error("hwloc", std::string(COPSE_HWLOC_NAME " lacks ") + name, "hwloc 2.1 or later", "install a newer one");
+      throw Error("hwloc", std::string(COPSE_HWLOC_NAME " lacks ") + name, "hwloc 2.5 or later", "install a newer one");
   };
 #define COPSE_HWLOC_FIND(name) find(functions.name, "hwloc_" #name);
   COPSE_HWLOC_FUNCTIONS(COPSE_HWLOC_FIND)

@@ -1,5 +1,5 @@
 // hwloc, opened by name when this process first looks at a machine. Were it linked, the loader would bring it with a preload
-// library. It would then take the place of the MPI's own hwloc, and the MPI would load the plugins of the system's
+// library. It would then take the place of the MPI's own hwloc, and the MPI would use the system's, which loads plugins
 // (docs/decisions/hwloc-by-name.md).
 #pragma once
 

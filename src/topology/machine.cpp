@@ -30,7 +30,8 @@ Topology new_topology(unsigned long flags = 0) {
   if (hwloc().topology_init(&raw) != 0) throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
   Topology topology(raw, hwloc().topology_destroy);
   // Some of hwloc's back ends would move the calling thread from processor to processor during discovery.
-  hwloc().topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | flags);
+  if (hwloc().topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | flags) != 0)
+    throw Error("hwloc", "it does not know how to leave threads where they run", "hwloc 2.5 or later", "install a newer one");
   return topology;
 }
 
@@ -233,7 +234,7 @@ class Reader {
  private:
   static std::size_t index(Level level) { return static_cast<std::size_t>(level); }
 
-  // Returns the first object of a type, or the next after `previous`. All of a type that is looked for here have one depth.
+  // Returns the first object of a type, or the next after `previous`. Each type that is looked for here lies at one depth.
   hwloc_obj_t next(hwloc_obj_type_t type, hwloc_obj_t previous) {
     if (previous != nullptr) return previous->next_cousin;
     return hwloc().get_obj_by_depth(topology_, hwloc().get_type_depth(topology_, type), 0);
