@@ -34,7 +34,7 @@ __attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::st
   } catch (const std::bad_alloc&) {
     message.clear();  // a text might need memory; copse_status_text has one
     return COPSE_ERROR_MEMORY;
-  } catch (const copse::topology::Error& error) {  // its text names COPSE_TOPOLOGY
+  } catch (const copse::topology::Error& error) {  // its text names COPSE_TOPOLOGY, or says why hwloc cannot look
     keep(error.what());
     return COPSE_ERROR_VARIABLE;
   } catch (const std::exception& error) {

@@ -445,8 +445,11 @@ Operand Builder::ridden(int giver, Range range, std::uint32_t number) {
 void Builder::ride(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
   plan_.one_fragment = true;
   plan_.together |= carrier_ == Carrier::slot;
+  if (carrier_ == Carrier::put) {
+    if (readers.size() != 1 || blocks.size() != 1) throw std::invalid_argument("with put, one block rides to one reader");
+    return write_unless_it_rides(readers.front(), blocks.front());
+  }
   if (readers.empty()) return;
-  if (carrier_ == Carrier::put) return write_unless_it_rides(readers.front(), blocks.front());
   publish_with(blocks, readers);
   if (carrier_ == Carrier::get)
     in_place_.reclaim_unless_ride.insert(in_place_.reclaim_unless_ride.end(), readers.begin(), readers.end());

@@ -39,23 +39,22 @@ struct Exhausted : std::invalid_argument {
   Exhausted(const char* what, std::size_t there_are);
 };
 
+// What holds on every rank alike.
+struct Terms {
+  // When buffers may be touched. With Sync::none, ranks do not tell one another that they are there, or that they are done with a
+  // buffer.
+  Modes modes;
+  // Input and output are never one memory. Otherwise the output is not written before what is sent from that part of the input has
+  // left.
+  bool apart = false;
+};
+
 class Builder {
  public:
-  // What holds on every rank alike.
-  struct Terms {
-    // When buffers may be touched. With Sync::none, ranks do not tell one another that they are there, or that they are done with
-    // a buffer.
-    Modes modes;
-    // Input and output are never one memory. Otherwise the output is not written before what is sent from that part of the input
-    // has left.
-    bool apart = false;
-  };
-
   // `nodes[r]` is the node of rank r. Ranks share memory exactly when their nodes are equal. If `nodes` is empty, there is
   // one node. The list is not copied.
-  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents = {})
-      : Builder(rank, ranks, carrier, nodes, contents, Terms{}) {}
-  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents, const Terms& terms);
+  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents = {},
+          const Terms& terms = {});
 
   // These begin a section. Steps before the first call of either are a once-section.
   void once();
@@ -149,7 +148,7 @@ class Builder {
   //   get    each reader reads its block where it lies. Readers share memory with this rank. A rank that neither gives nor takes
   //          says so with no readers.
   //   put    the giver writes its one block into the output of its one reader, which calls expose_output(). A reader on another
-  //          node gets the block by the wire, in any case.
+  //          node gets the block by the wire, in any case. Throws std::invalid_argument unless there is one of each.
   //   slot   they stay where they are, and then nothing is moved on any rank. All ranks give and take.
   void ride(std::span<const std::int32_t> readers, std::span<const Range> blocks);
   // Takes a block that `from` gives to the output. The block follows `number` others.

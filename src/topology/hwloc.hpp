@@ -8,11 +8,11 @@
 #include <hwloc/export.h>
 
 // The functions that Copse calls. Inline functions of hwloc's headers that call others cannot be used.
-#define COPSE_HWLOC_FUNCTIONS(of)                                                                                               \
-  of(bitmap_isequal) of(bitmap_isincluded) of(bitmap_isset) of(bitmap_weight) of(distances_get_by_type) of(distances_release)   \
-      of(get_nbobjs_by_depth) of(get_obj_by_depth) of(get_type_depth) of(topology_destroy) of(topology_export_synthetic)        \
-          of(topology_get_allowed_cpuset) of(topology_init) of(topology_is_thissystem) of(topology_load) of(topology_set_flags) \
-              of(topology_set_io_types_filter) of(topology_set_synthetic) of(topology_set_xml)
+#define COPSE_HWLOC_FUNCTIONS(of)                                                                                                \
+  of(bitmap_isequal) of(bitmap_isincluded) of(bitmap_isset) of(bitmap_weight) of(distances_get_by_type) of(distances_release)    \
+      of(get_obj_by_depth) of(get_type_depth) of(topology_destroy) of(topology_export_synthetic) of(topology_get_allowed_cpuset) \
+          of(topology_init) of(topology_is_thissystem) of(topology_load) of(topology_set_flags) of(topology_set_io_types_filter) \
+              of(topology_set_synthetic) of(topology_set_xml)
 
 namespace copse::topology {
 

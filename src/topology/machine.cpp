@@ -196,7 +196,7 @@ class Reader {
         machine_.allowed_.push_back(pu->os_index);
     }
     std::sort(machine_.allowed_.begin(), machine_.allowed_.end());
-    const CpuSet cards = processors_by_network();
+    const CpuSet cards = processors_by_network(pus);
     std::vector<std::int32_t> regions;
     for (hwloc_obj_t pu : pus) {
       const hwloc_obj_t memory = nearest_memory(pu);
@@ -300,22 +300,20 @@ class Reader {
 
   // Returns the processors next to the network cards that hwloc has found. Where there are cards of a fabric, such as InfiniBand,
   // no others count: they serve the administration. Returns none if all processors are as near.
-  CpuSet processors_by_network() {
+  CpuSet processors_by_network(const std::vector<hwloc_obj_t>& pus) {
     std::array<CpuSet, 2> next_to;  // to any card, to one of a fabric
-    const auto all =
-        static_cast<std::size_t>(hwloc().get_nbobjs_by_depth(topology_, hwloc().get_type_depth(topology_, HWLOC_OBJ_PU)));
     for (hwloc_obj_t device = next(HWLOC_OBJ_OS_DEVICE, nullptr); device != nullptr; device = next(HWLOC_OBJ_OS_DEVICE, device)) {
       const bool fabric = is_of(device, HWLOC_OBJ_OSDEV_OPENFABRICS);
       if (!fabric && !is_of(device, HWLOC_OBJ_OSDEV_NETWORK)) continue;
       CpuSet& cpus = next_to[fabric ? 1 : 0];
       const hwloc_obj_t beside = hwloc_get_non_io_ancestor_obj(topology_, device);
-      for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu))
+      for (hwloc_obj_t pu : pus)
         if (hwloc().bitmap_isset(beside->cpuset, pu->os_index)) cpus.push_back(pu->os_index);
     }
     CpuSet& cpus = next_to[next_to[1].empty() ? 0 : 1];
     std::sort(cpus.begin(), cpus.end());
     cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-    return cpus.size() == all ? CpuSet{} : cpus;
+    return cpus.size() == pus.size() ? CpuSet{} : cpus;
   }
 
   void remember_cache(Level level, hwloc_obj_t cache) {

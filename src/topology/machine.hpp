@@ -45,7 +45,7 @@ class Machine {
 
   // Makes a machine from a description: the name of a recorded machine, an hwloc synthetic string ("package:2 core:4
   // pu:1"), or the path of an hwloc XML file ("lstopo machine.xml" writes one). Throws an Error whose message begins
-  // with `origin`, the source of the text.
+  // with `origin`, the source of the text, or with "hwloc" if that cannot be used.
   static Machine from(std::string_view text, std::string_view origin = "COPSE_TOPOLOGY");
 
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -1,7 +1,6 @@
 // Checks the promises: a value, or one line that says what was wrong and quotes the place.
 #include "parsers.hpp"
 
-#include <hwloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -10,12 +9,11 @@
 #include <csignal>
 
 #include "choose/settings.hpp"
+#include "topology/hwloc.hpp"
 #include "topology/machine.hpp"
 
 // LeakSanitizer calls this. When hwloc (2.9) refuses a description, it leaks what it has read of it.
-extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
-  return "leak:libhwloc.so\nleak:hwloc_xml_libxml.so\nleak:libxml2.so";
-}
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() { return "leak:libhwloc.so"; }
 
 namespace copse::test {
 namespace {
@@ -44,8 +42,7 @@ std::string read_entry(const std::string& entry, std::string_view name) {
 
 // Some damaged files crash hwloc itself (2.9). Tells whether this one does not, by a process of its own.
 bool hwloc_survives(const char* file) {
-  static hwloc_topology_t plugins = nullptr;  // stay loaded while it lives; LeakSanitizer must know whose memory it finds
-  if (plugins == nullptr) hwloc_topology_init(&plugins);
+  const topology::Hwloc& hwloc = topology::hwloc();
   const pid_t child = fork();
   if (child == 0) {
     for (const int sign : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM}) signal(sign, SIG_DFL);  // a fuzzer has handlers
@@ -53,10 +50,10 @@ bool hwloc_survives(const char* file) {
     setrlimit(RLIMIT_CORE, &none);
     alarm(10);
     hwloc_topology_t topology = nullptr;
-    hwloc_topology_init(&topology);
-    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    if (hwloc_topology_set_xml(topology, file) == 0) hwloc_topology_load(topology);
-    hwloc_topology_destroy(topology);
+    hwloc.topology_init(&topology);
+    hwloc.topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (hwloc.topology_set_xml(topology, file) == 0) hwloc.topology_load(topology);
+    hwloc.topology_destroy(topology);
     _exit(0);
   }
   int status = 1;

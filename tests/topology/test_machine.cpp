@@ -40,6 +40,9 @@ class TemporaryFile {
   std::string path_;
 };
 
+// Copse's hwloc has no plugins, and so its own parser of XML. This program links hwloc, which would find libxml2.
+[[maybe_unused]] const int kWithoutLibxml = setenv("HWLOC_LIBXML", "0", 1);
+
 std::string xml_of(const char* synthetic) {
   hwloc_topology_t topology = nullptr;
   hwloc_topology_init(&topology);
