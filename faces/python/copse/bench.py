@@ -2,7 +2,7 @@
 
 A side is one MPI: bare (a peer), with Copse preloaded, or with Copse and the shared heap. All sides of a comparison run
 the same program with the same launcher options and number of ranks. The launches alternate between the sides (A B C,
-A B C, ...), so that a disturbance of the machine affects all of them. A side's figures for a cell (call, size, mode) are
+C B A, ...), so that a disturbance of the machine affects all of them. A side's figures for a cell (call, size, mode) are
 the minimum and the median over the batches of all its launches. The ratio is the best peer's figure over Copse's. If it is
 above 1, Copse is faster than every MPI in the comparison. bench_report.py reports the figures.
 
@@ -222,7 +222,7 @@ def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say, p
     samples = []
     flag_ns = usual_flag(sides[0], ranks) if program == "own" and not sides[0].cluster else 0
     for launch in range(grid.launches):
-        for side in sides:
+        for side in sides if launch % 2 == 0 else sides[::-1]:
             say(f"{PROGRAM_TITLES[program]}, {ranks} ranks, launch {launch + 1} of {grid.launches}: {side.name}")
             samples += take_launch(program, side, ranks, grid, flag_ns, launch, patience)
     disturbed = [s for s in samples if s.others > patience.limit]
