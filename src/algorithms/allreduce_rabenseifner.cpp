@@ -4,18 +4,18 @@
 // scattered.
 // Cost: 2 ceil(log2 P) a + (P-1)/P n (2 b + c); if P is not a power of two, some ranks serve two others in a round
 // Wins: long messages of many equally near ranks, above all between nodes: the bytes of a ring in few rounds
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan allreduce_rabenseifner(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
-  Held held;
-  for (int rank = 0; rank < request.ranks; ++rank) held.push_back(request.block(rank));
+  const plan::Operand mine = Builder::output(request.block(request.rank));
   builder.loop();
-  reduce_scatter_tiles_halving(builder, request, 0, plan::Space::output, Builder::output(request.block(request.rank)));
-  allgather_tiles_doubling(builder, request, 1, held);
+  reduce_scatter_in(
+      builder, request, 0, [&](int rank) { return doubling_rounds(request.ranks, rank); }, From::zero, plan::Space::output, mine);
+  allgather_in(builder, request, 1, doubling_rounds(request.ranks, request.rank), From::zero, mine);
   builder.reclaim(request.others());
   return builder.finish();
 }

@@ -5,25 +5,20 @@
 // copied in.
 // Cost: 2 (P-1) a + (P-1)/P n (2 b + c)
 // Wins: long messages where far links are few and shared, and neighbours in rank order sit next to each other
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan allreduce_ring(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
-  const std::vector<int> next{(request.rank + 1) % request.ranks};
+  const int ranks = request.ranks, next = (request.rank + 1) % ranks;
   const plan::Operand mine = Builder::output(request.block(request.rank));
   builder.loop();
-  if (request.ranks == 1) {
-    builder.copy(mine, Builder::input());
-    return builder.finish();
-  }
-  const plan::Operand given = builder.open(1, next, mine);
-  reduce_scatter_tiles_ring(builder, request, 0, plan::Space::output, given);
-  builder.copy(mine, given);
-  allgather_tiles_ring(builder, request, 1, given);
-  builder.reclaim(next);
+  const plan::Operand result = ranks == 1 ? mine : builder.open(1, std::vector{next}, mine);
+  reduce_scatter_in(
+      builder, request, 0, [&](int rank) { return ring_rounds(ranks, rank, -1); }, From::zero, plan::Space::output, result);
+  allgather_in(builder, request, 1, ring_rounds(ranks, request.rank), From::zero, result);
   return builder.finish();
 }
 

@@ -3,7 +3,7 @@
 // passed on in the scatter.
 // Cost: 2 ceil(log2 P) a + 2 n b (P-1)/P for a power of two; otherwise a rank may serve two in a round
 // Wins: messages of tens to hundreds of KiB on many equally near ranks: as many bytes as the ring, but few rounds
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
@@ -13,7 +13,8 @@ plan::Plan broadcast_scatter_doubling(const Request& request) {
   builder.loop();
   const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::k_nomial);
   const Held held = scatter_tiles(builder, tree, request.rank, 0, Builder::input());
-  allgather_tiles_doubling(builder, request, 1, held);
+  const Rounds rounds = lacking(doubling_rounds(request.ranks, request.rank), request.rank, held);
+  allgather_in(builder, request, 1, rounds, From::zero, Builder::output(held[static_cast<std::size_t>(request.rank)]));
   return builder.finish();
 }
 

@@ -3,13 +3,12 @@
 // step aside if the number of ranks is not a power of two.
 // Cost: 2 ceil(log2 P) a + (P-1)/P n (3 b + c)
 // Wins: long messages between nodes, if every rank has a link of its own
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan reduce_rabenseifner(const Request& request) {
   plan::Builder builder = request.builder();
-  builder.keep_in_slots();
   Request binomial = request;
   binomial.radix = 2;
   const shape::SurveyedTree& tree = binomial.ranks_tree(shape::Form::k_nomial);
@@ -19,7 +18,8 @@ plan::Plan reduce_rabenseifner(const Request& request) {
   plan::Operand mine = plan::Builder::output(tile);
   if (!is_root)
     mine = builder.open(1, std::vector{tree.parent[static_cast<std::size_t>(request.rank)]}, {plan::Space::slot, 0, -1, tile});
-  reduce_scatter_tiles_halving(builder, request, 0, plan::Space::slot, mine);
+  reduce_scatter_in(
+      builder, request, 0, [&](int rank) { return doubling_rounds(request.ranks, rank); }, From::zero, plan::Space::slot, mine);
   gather_tiles_up(builder, tree, request.rank, 1, mine);
   builder.reclaim(request.others());
   return builder.finish();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "communicator/sizes.hpp"
 #include "communicator/state.hpp"
 
 namespace copse::communicator {
@@ -110,6 +111,34 @@ void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective,
   routes.set_cut(job.now.call, route);
 }
 
+void Communicator::State::tell_size(Job& job) {
+  job.sizes.mine = size_of(*job.arguments, rank, ranks);
+  job.sizes.told.resize(static_cast<std::size_t>(ranks));
+  ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
+}
+
+// Takes the sizes from letters, which also say how long blocks are.
+void Communicator::State::read_letters(Job& job) {
+  job.sizes.told.resize(static_cast<std::size_t>(ranks));
+  for (int other = 0; other < ranks; ++other)
+    job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(seat.executor->told_by(other));
+  take_sizes(job);
+}
+
+// Goes on once all sizes have been told. If some ranks mean different ones, all ranks ask first what the others mean.
+void Communicator::State::take_sizes(Job& job) {
+  if (take_told(job)) [[likely]]
+    return bind(job);
+  write_meant(job, rank, ranks);
+  if (algorithms::traits_of(job.arguments->collective).rooted()) {
+    std::vector<std::uint64_t>& table = job.sizes.of_root;
+    ask(job, Job::Stage::comparing, Collective::broadcast, table.data(), table.data(), table.size() * sizeof table[0],
+        job.arguments->root);
+  } else {
+    ask(job, Job::Stage::comparing, Collective::alltoall, job.sizes.pairs.data() + ranks, job.sizes.pairs.data(), sizeof(Pair));
+  }
+}
+
 // Describes a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
 // else.
 void Communicator::State::describe_without_sizes(engine::Call& call, const Arguments& arguments) const {
@@ -120,7 +149,7 @@ void Communicator::State::describe_without_sizes(engine::Call& call, const Argum
   call.input_blocks = sees_all ? arguments.input_blocks : nullptr;
   call.output_blocks = sees_all ? arguments.output_blocks : nullptr;
   if (sees_all) call.count = std::max({call.count, largest(call.input_blocks, ranks), largest(call.output_blocks, ranks)});
-  if (traits.pairs() && !traits.along_edges) call.told = std::bit_cast<std::uint64_t>(size_of(arguments));
+  if (traits.pairs() && !traits.along_edges) call.told = std::bit_cast<std::uint64_t>(size_of(arguments, rank, ranks));
 }
 
 // Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its
@@ -231,8 +260,7 @@ Outcome Communicator::State::advance_untold(Job& job, bool polling) {
   if (job.stage == Job::Stage::comparing) {
     const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
-    if (algorithms::traits_of(arguments.collective).rooted()) clip_to_root(job);
-    else clip_pairs(job);
+    clip(job, rank, ranks);
     bind(job);
   }
   if (job.stage == Job::Stage::running) {

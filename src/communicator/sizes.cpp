@@ -1,14 +1,9 @@
-// Sizes of blocks that not all ranks know. Where a call cannot go one way, every rank tells its size to all others. Each size is
-// known to two ranks, which must mean the same: in a gather or scatter, one of them is the root. If some do not, all ranks find
-// out. They tell one another what they mean, and move as much as both sides allow.
-#include <algorithm>
-#include <bit>
+// What ranks tell one another of the sizes of blocks, and what they do if they do not mean the same.
+#include "communicator/sizes.hpp"
 
-#include "communicator/state.hpp"
+#include <algorithm>
 
 namespace copse::communicator {
-
-using algorithms::Collective;
 
 namespace {
 
@@ -46,57 +41,9 @@ std::uint16_t check_with_root(const Arguments& arguments, int rank, int ranks) {
   return static_cast<std::uint16_t>(sum);
 }
 
-}  // namespace
+bool rooted(const Job& job) { return algorithms::traits_of(job.arguments->collective).rooted(); }
 
-Size Communicator::State::size_of(const Arguments& arguments) const {
-  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
-  if (traits.rooted()) return {arguments.count & kMostElements, check_with_root(arguments, rank, ranks)};
-  if (!traits.pairs()) return {arguments.count & kMostElements, 0};
-  const std::size_t most = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
-  return {most & kMostElements, check_of(arguments, rank, ranks)};
-}
-
-void Communicator::State::tell_size(Job& job) {
-  job.sizes.mine = size_of(*job.arguments);
-  job.sizes.told.resize(static_cast<std::size_t>(ranks));
-  ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
-}
-
-// Takes the sizes from letters, which also say how long blocks are.
-void Communicator::State::read_letters(Job& job) {
-  job.sizes.told.resize(static_cast<std::size_t>(ranks));
-  for (int other = 0; other < ranks; ++other)
-    job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(seat.executor->told_by(other));
-  take_sizes(job);
-}
-
-void Communicator::State::take_sizes(Job& job) {
-  job.sizes.known.clear();
-  for (const Size& size : job.sizes.told) job.sizes.known.push_back(size.elements);
-  if (!sizes_differ(job)) [[likely]]
-    return bind(job);
-  if (algorithms::traits_of(job.arguments->collective).rooted()) compare_with_root(job);
-  else compare_pairs(job);
-}
-
-bool Communicator::State::sizes_differ(const Job& job) const {
-  unsigned sum = 0;
-  for (const Size& size : job.sizes.told) sum += size.check;
-  return static_cast<std::uint16_t>(sum) != 0;
-}
-
-void Communicator::State::compare_with_root(Job& job) {
-  const Arguments& arguments = *job.arguments;
-  std::vector<std::uint64_t>& table = job.sizes.of_root;
-  table.resize(static_cast<std::size_t>(ranks));
-  if (arguments.root == rank)
-    for (std::size_t i = 0; i < table.size(); ++i) table[i] = table_of_root(arguments)[i].count;
-  ask(job, Job::Stage::comparing, Collective::broadcast, table.data(), table.data(), table.size() * sizeof table[0],
-      arguments.root);
-}
-
-// Messages between nodes carry blocks of several ranks, so all ranks must cut them in the same way.
-void Communicator::State::clip_to_root(Job& job) const {
+void clip_to_root(Job& job, int rank, int ranks) {
   const bool gathers = algorithms::traits_of(job.arguments->collective).output_at_root;
   for (int other = 0; other < ranks; ++other) {
     const auto i = static_cast<std::size_t>(other);
@@ -108,15 +55,7 @@ void Communicator::State::clip_to_root(Job& job) const {
   }
 }
 
-void Communicator::State::compare_pairs(Job& job) {
-  job.sizes.pairs.resize(2 * static_cast<std::size_t>(ranks));
-  Pair* const own = job.sizes.pairs.data() + ranks;
-  for (int other = 0; other < ranks; ++other)
-    own[other] = {job.arguments->input_blocks[other].count, job.arguments->output_blocks[other].count};
-  ask(job, Job::Stage::comparing, Collective::alltoall, own, job.sizes.pairs.data(), sizeof(Pair));
-}
-
-void Communicator::State::clip_pairs(Job& job) const {
+void clip_pairs(Job& job, int rank, int ranks) {
   const auto clip = [&](const Block*& blocks, std::vector<Block>& kept, auto&& most) {
     if (blocks != kept.data()) kept.assign(blocks, blocks + ranks);
     for (int other = 0; other < ranks; ++other) {
@@ -134,6 +73,45 @@ void Communicator::State::clip_pairs(Job& job) const {
   job.arguments = &job.kept.arguments;
   clip(job.kept.arguments.input_blocks, job.kept.tables[0], [](const Pair& pair) { return pair.takes; });
   clip(job.kept.arguments.output_blocks, job.kept.tables[1], [](const Pair& pair) { return pair.gives; });
+}
+
+}  // namespace
+
+Size size_of(const Arguments& arguments, int rank, int ranks) {
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
+  if (traits.rooted()) return {arguments.count & kMostElements, check_with_root(arguments, rank, ranks)};
+  if (!traits.pairs()) return {arguments.count & kMostElements, 0};
+  const std::size_t most = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
+  return {most & kMostElements, check_of(arguments, rank, ranks)};
+}
+
+bool take_told(Job& job) {
+  job.sizes.known.clear();
+  unsigned sum = 0;
+  for (const Size& size : job.sizes.told) {
+    job.sizes.known.push_back(size.elements);
+    sum += size.check;
+  }
+  return static_cast<std::uint16_t>(sum) == 0;
+}
+
+void write_meant(Job& job, int rank, int ranks) {
+  const Arguments& arguments = *job.arguments;
+  const auto all = static_cast<std::size_t>(ranks);
+  if (rooted(job)) {
+    job.sizes.of_root.resize(all);
+    if (arguments.root == rank)
+      for (std::size_t i = 0; i < all; ++i) job.sizes.of_root[i] = table_of_root(arguments)[i].count;
+    return;
+  }
+  job.sizes.pairs.resize(2 * all);
+  for (std::size_t i = 0; i < all; ++i)
+    job.sizes.pairs[all + i] = {arguments.input_blocks[i].count, arguments.output_blocks[i].count};
+}
+
+void clip(Job& job, int rank, int ranks) {
+  if (rooted(job)) clip_to_root(job, rank, ranks);
+  else clip_pairs(job, rank, ranks);
 }
 
 }  // namespace copse::communicator

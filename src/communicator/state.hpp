@@ -15,12 +15,6 @@
 
 namespace copse::communicator {
 
-inline std::size_t largest(const Block* blocks, int ranks) {
-  std::size_t most = 0;
-  for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
-  return most;
-}
-
 // Where a communicator's calls run.
 struct Seat {
   std::optional<Lane> lane;            // none: the communicator's own stream
@@ -80,6 +74,9 @@ struct Communicator::State final : Progress::Task {
            int root = 0);
   void describe_without_sizes(engine::Call& call, const Arguments& arguments) const;
   [[nodiscard]] bool runs_as_blocking(const Job& job) const;
+  void tell_size(Job& job);
+  void read_letters(Job& job);
+  void take_sizes(Job& job);
   [[nodiscard]] Route& route_of(const Job& job);
   void bind(Job& job);
   void set_aside(Job& job) const;
@@ -89,17 +86,6 @@ struct Communicator::State final : Progress::Task {
 
   // serving.cpp
   void send_helpers_home();
-
-  // sizes.cpp
-  [[nodiscard]] Size size_of(const Arguments& arguments) const;
-  void tell_size(Job& job);
-  void take_sizes(Job& job);
-  void read_letters(Job& job);
-  [[nodiscard]] bool sizes_differ(const Job& job) const;
-  void compare_pairs(Job& job);
-  void clip_pairs(Job& job) const;
-  void compare_with_root(Job& job);
-  void clip_to_root(Job& job) const;
 };
 
 // Returns what the helpers must know of a call.

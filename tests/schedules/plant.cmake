@@ -82,7 +82,7 @@ plant(rides.cpp "the ends of blocks written one place late"
   "table + (op.dst.place + i) * sizeof end" "table + (op.dst.place + i + (PLANTED ? 1 : 0)) * sizeof end")
 plant(operands.cpp "a value that does not ride, not counted"
   "stayed_ += theirs.ride == Addresses::kStays" "stayed_ += !PLANTED && theirs.ride == Addresses::kStays")
-plant(sizes.cpp "all sizes taken from one letter" "seat.executor->told_by(other)" "seat.executor->told_by(PLANTED ? 0 : other)")
+plant(jobs.cpp "all sizes taken from one letter" "seat.executor->told_by(other)" "seat.executor->told_by(PLANTED ? 0 : other)")
 
 plant(lanes.cpp "a lane free before all have given it back" "mine[i % bytes] &= all[i]"
   "if (!PLANTED) mine[i % bytes] &= all[i]")

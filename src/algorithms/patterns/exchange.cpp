@@ -52,16 +52,47 @@ class Blocks {
 
 }  // namespace
 
-void allgather_in(Builder& builder, const Request& request, int area, const Rounds& rounds, From from) {
+Rounds lacking(Rounds rounds, int rank, const Held& held) {
+  const auto leave_out = [&](std::vector<Parcel>& parcels, const auto& taker) {
+    for (Parcel& parcel : parcels) {
+      Blocks there(static_cast<int>(held.size()));
+      there.add({{0, {held[static_cast<std::size_t>(taker(parcel))]}}});
+      parcel.blocks = there.select(parcel.blocks, false);
+    }
+    std::erase_if(parcels, [](const Parcel& parcel) { return parcel.blocks.empty(); });
+  };
+  for (Round& round : rounds) {
+    leave_out(round.given, [](const Parcel& parcel) { return parcel.rank; });
+    leave_out(round.taken, [&](const Parcel&) { return rank; });
+  }
+  return rounds;
+}
+
+void allgather_in(Builder& builder, const Request& request, int area, const Rounds& rounds, From from, Operand mine) {
   const auto whole = [&](int owner) { return request.block(from == From::own ? owner : 0, request.ranks); };
-  const Range mine = request.block(request.rank);
+  const auto given_from = [&](std::size_t first) {
+    Blocks blocks(request.ranks);
+    for (std::size_t i = first; i < rounds.size(); ++i) blocks.add(rounds[i].given);
+    return blocks;
+  };
   const auto readers = ranks_of(rounds, &Round::given);
   builder.pack(whole(0).count);
 
-  // The blocks of this rank lie in its output. If others take them from a line or slot, each block is also put there, once.
+  // If others take blocks from a line or slot, each block that this rank gives is put there, once. Those who wait for it come first:
+  // it is copied to the output only when it has been posted.
   const Operand place = builder.open(area, readers, Builder::output(whole(request.rank)));
-  builder.copy(Builder::output(mine), Builder::input(mine));
-  builder.copy(part_of(place, mine), Builder::output(mine));
+  const bool staged = place.space != plan::Space::output;
+  std::vector<std::pair<Operand, Operand>> later;
+  const auto bring_home = [&] {
+    for (const auto& [home, from_where] : later) builder.copy(home, from_where);
+    later.clear();
+  };
+  const auto bring_to_place = [&](const std::vector<Range>& runs, const Operand& source) {
+    for (const Range& run : runs) builder.copy(part_of(place, run), part_of(source, run));
+  };
+  later.emplace_back(Builder::output(mine.range), mine);
+  if (!staged || mine.space == place.space) bring_home();
+  if (staged) bring_to_place(given_from(0).select({mine.range}, true), mine);
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     builder.portion(static_cast<int>(i));
     std::vector<int> to;
@@ -73,16 +104,25 @@ void allgather_in(Builder& builder, const Request& request, int area, const Roun
       }
     }
     builder.post(area, to, values);
-    Blocks wanted(request.ranks);  // blocks that this rank gives in later rounds
-    for (std::size_t later = i + 1; later < rounds.size(); ++later) wanted.add(rounds[later].given);
+    bring_home();
+    const Blocks wanted = given_from(i + 1);
     for (const Parcel& parcel : rounds[i].taken) {
       for (const Range& blocks : parcel.blocks) {
         const Operand home = Builder::output(blocks);
-        builder.copy(home, builder.take(area, parcel.rank, home, home, whole(parcel.rank)));
-        for (const Range& run : wanted.select({blocks}, true)) builder.copy(part_of(place, run), Builder::output(run));
+        const Operand theirs = builder.take(area, parcel.rank, home, home, whole(parcel.rank));
+        if (!staged) {
+          builder.copy(home, theirs);
+          continue;
+        }
+        const std::vector<Range> runs = wanted.select({blocks}, true);
+        bring_to_place(runs, theirs);
+        if (theirs == home) continue;
+        if (runs == std::vector{blocks}) later.emplace_back(home, part_of(place, blocks));
+        else builder.copy(home, theirs);
       }
     }
   }
+  bring_home();  // a rank that is alone has no rounds
   builder.portion(0);
   builder.reclaim(readers);
 }
@@ -148,7 +188,7 @@ class Partials {
   int area_;
   std::vector<int> readers_;
   Operand all_, result_;
-  Blocks touched_;         // blocks that have been combined with something
+  Blocks touched_;  // blocks that have been combined with something
   bool finished_ = false;  // this rank's own block lies in `result_`
 };
 

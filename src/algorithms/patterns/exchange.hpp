@@ -26,8 +26,8 @@ using Rounds = std::vector<Round>;
 
 // The schedules of an allgather, for one rank. In each round, a rank gives only what it has: in the first round its own
 // block, later also what it took in earlier rounds.
-// Blocks go round a ring: each rank gives to the next one what it took last.
-[[nodiscard]] Rounds ring_rounds(int ranks, int rank);
+// Blocks go round a ring: each rank gives to the next one or, if `way` is -1, to the previous one what it took last.
+[[nodiscard]] Rounds ring_rounds(int ranks, int rank, int way = 1);
 // The ranks are halved again and again. In the round of two halves, each rank takes all that its image in the other half has.
 // Halves may differ by one rank; then one rank has two readers.
 [[nodiscard]] Rounds doubling_rounds(int ranks, int rank);
@@ -47,15 +47,24 @@ using Rounds = std::vector<Round>;
 // Flat inside each node, k-nomial between the nodes' leaders (UPC PROP).
 [[nodiscard]] Rounds prop_rounds(const Request& request);
 
+// Returns the rounds of this rank without the blocks that their taker has from the beginning. Rank r has `held[r]`.
+[[nodiscard]] Rounds lacking(Rounds rounds, int rank, const Held& held);
+
 // The block with which a rank's packed blocks begin: block 0 or, for schedules whose ranges wrap around, its own block.
 enum class From : bool { zero, own };
 
-// Inside a loop: brings all blocks to all outputs, in these rounds. Uses area `area`.
-void allgather_in(plan::Builder& builder, const Request& request, int area, const Rounds& rounds, From from);
+// Inside a loop, on the blocks of a message, or on the tiles of a fragment, of which tile i belongs to rank i: brings all blocks to
+// all outputs, in these rounds. `mine` is what this rank has at the beginning, and where: in its input or output, or where it has
+// opened it for those whom it gives to. Uses area `area`.
+void allgather_in(plan::Builder& builder, const Request& request, int area, const Rounds& rounds, From from, plan::Operand mine);
+// A rank has its input's block at the beginning.
+inline void allgather_in(plan::Builder& builder, const Request& request, int area, const Rounds& rounds, From from) {
+  allgather_in(builder, request, area, rounds, from, plan::Builder::input(request.block(request.rank)));
+}
 
-// Inside a loop: runs the rounds backwards, and combines every rank's input. This rank's block is stored in `result`. Uses
-// area `area`. `home`, an output or a slot, is where partial results lie if neither line nor slot carries them. Rank order is
-// not kept.
+// Inside a loop, on blocks or tiles: runs the rounds backwards, and combines every rank's input. This rank's block is stored in
+// `result`. Uses area `area`. `home`, an output or a slot, is where partial results lie if neither line nor slot carries them.
+// Rank order is not kept. The caller reclaims the buffers from those that it takes from in these rounds.
 void reduce_scatter_in(plan::Builder& builder, const Request& request, int area, const std::function<Rounds(int rank)>& rounds_of,
                        From from, plan::Space home, plan::Operand result);
 

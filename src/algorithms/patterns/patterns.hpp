@@ -125,33 +125,7 @@ using Held = std::vector<plan::Range>;
 // interval of ranks and gets the tiles of its ranks. Uses area `area`. Returns the tiles that every rank then has.
 [[nodiscard]] Held scatter_tiles(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area, plan::Operand source);
 
-// The ranks are halved again and again. Halves may differ by one rank. This is what one rank does in one round: it has an image in
-// the other half, and is the image of one rank there, or of two or none.
-struct Halving {
-  int reader;  // its image
-  std::vector<int> sources;  // ranks whose image it is
-  plan::Range given, kept;  // the tiles of the other half, and of its own
-};
-[[nodiscard]] std::vector<Halving> halvings(int ranks, int rank);
-
-// These work on tiles, inside a loop. Tile i of the fragment belongs to rank i.
-//
-// Reduce-scatter: partial results go round the ranks, and each rank adds its input, until they reach their owners. This
-// rank's tile is stored in `result`. `home`, an output or a slot, is where partial results lie if neither line nor slot
-// carries them. Every tile is combined in an order of its own, not in that of the ranks.
-void reduce_scatter_tiles_ring(plan::Builder& builder, const Request& request, int area, plan::Space home, plan::Operand result);
-// Reduce-scatter by halving, for any number of ranks (after Rabenseifner 2004). In each round every rank gives its image the
-// tiles of the other half. Rank order is not kept.
-void reduce_scatter_tiles_halving(plan::Builder& builder, const Request& request, int area, plan::Space home, plan::Operand result);
-// Gather: finished tiles go up a tree whose subtrees are intervals of ranks. This rank's tile lies in `mine`: at the root in
-// its output, elsewhere in a slot opened for the parent.
+// Inside a loop: finished tiles go up a tree whose subtrees are intervals of ranks. Tile i of the fragment belongs to rank i. This
+// rank's tile lies in `mine`: at the root in its output, elsewhere in a slot opened for the parent. Uses area `area`.
 void gather_tiles_up(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area, plan::Operand mine);
-// Allgather: finished tiles go round the ranks. If `given` is not Space::none, this rank's tile lies there, and the next rank
-// takes it from there. The tiles of `held` have reached their ranks already.
-void allgather_tiles_ring(plan::Builder& builder, const Request& request, int area, plan::Operand given, const Held& held = {});
-// Allgather by doubling, in ceil(log2 P) rounds. The rounds are the halvings backwards: each rank takes what its image has. If
-// the number of ranks is a power of two, this is recursive doubling (Thakur et al. 2005). Every rank has its tiles of `held` in
-// its output.
-void allgather_tiles_doubling(plan::Builder& builder, const Request& request, int area, const Held& held);
-
 }  // namespace copse::algorithms

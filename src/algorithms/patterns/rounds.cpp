@@ -22,20 +22,29 @@ std::vector<Range> runs_of(std::vector<int> blocks, int ranks) {
   return runs;
 }
 
-Rounds ring_rounds(int ranks, int rank) {
+Rounds ring_rounds(int ranks, int rank, int way) {
+  const auto at = [&](int distance) { return (rank + ranks + distance) % ranks; };
   Rounds rounds;
   for (int step = 0; step + 1 < ranks; ++step)
-    rounds.push_back({{{(rank + 1) % ranks, {chunks_from(rank - step, 1, ranks)}}},
-                      {{(rank + ranks - 1) % ranks, {chunks_from(rank + ranks - 1 - step, 1, ranks)}}}});
+    rounds.push_back(
+        {{{at(way), {chunks_from(at(-way * step), 1, ranks)}}}, {{at(-way), {chunks_from(at(-way * (step + 1)), 1, ranks)}}}});
   return rounds;
 }
 
 Rounds doubling_rounds(int ranks, int rank) {
   Rounds rounds;
-  for (const Halving& half : halvings(ranks, rank)) {
+  const auto blocks = [ranks](int first, int end) { return std::vector{chunks_from(first, end - first, ranks)}; };
+  for (int begin = 0, end = ranks; end - begin > 1;) {
+    const int middle = begin + (end - begin + 1) / 2;
+    const bool low = rank < middle;
+    const int here = low ? begin : middle, here_end = low ? middle : end;
+    const int there = low ? middle : begin, there_end = low ? end : middle;
     Round& round = rounds.emplace_back();
-    for (const int reader : half.sources) round.given.push_back({reader, {half.kept}});
-    round.taken.push_back({half.reader, {half.given}});
+    round.taken.push_back({there + (rank - here) % (there_end - there), blocks(there, there_end)});
+    for (int reader = there + (rank - here); reader < there_end; reader += here_end - here)
+      round.given.push_back({reader, blocks(here, here_end)});
+    begin = here;
+    end = here_end;
   }
   rounds.resize(std::bit_width(static_cast<unsigned>(ranks - 1)));  // a rank that is alone sooner than others gets empty rounds
   std::reverse(rounds.begin(), rounds.end());

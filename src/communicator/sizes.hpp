@@ -1,0 +1,31 @@
+// Sizes of blocks that not all ranks know. Where a call cannot go one way, every rank tells its size to all others. Each size is
+// known to two ranks, which must mean the same: in a gather or scatter, one of them is the root. If some do not, all ranks find
+// out. They tell one another what they mean, and move as much as both sides allow.
+#pragma once
+
+#include <algorithm>
+
+#include "communicator/job.hpp"
+
+namespace copse::communicator {
+
+// Returns the count of the largest block, or 0 if there is no table.
+inline std::size_t largest(const Block* blocks, int ranks) {
+  std::size_t most = 0;
+  for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
+  return most;
+}
+
+// Returns what this rank tells all others before a call.
+[[nodiscard]] Size size_of(const Arguments& arguments, int rank, int ranks);
+
+// Takes over what all ranks have told, and returns whether every two ranks mean the same sizes.
+bool take_told(Job& job);
+
+// If they do not: writes what this rank means where the others get it from, the table of a root or the pairs of an alltoall.
+void write_meant(Job& job, int rank, int ranks);
+// Reduces the sizes to what both sides allow, once all ranks know what the others mean. Messages between nodes carry blocks of
+// several ranks, so all ranks must cut them in the same way.
+void clip(Job& job, int rank, int ranks);
+
+}  // namespace copse::communicator
