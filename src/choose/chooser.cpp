@@ -365,8 +365,7 @@ Cut cut(const plan::SlotClasses& slots, const Decision& decision, std::size_t co
 }
 
 Resolution resolve(const Settings& settings, const Situation& situation, Collective collective, std::size_t count,
-                   std::size_t element_bytes, bool strict) {
-  const Needs needs = needs_of(collective, situation.ranks, element_bytes, strict);
+                   std::size_t element_bytes, Needs needs) {
   const Decision decision = choose(settings, situation, collective, count * element_bytes, needs);
   return {decision, cut(rings_for(situation.oversubscribed, situation.ranks).slots, decision, count, element_bytes)};
 }

@@ -94,7 +94,7 @@ struct Resolution {
   Cut cut;
 };
 [[nodiscard]] Resolution resolve(const Settings& settings, const Situation& situation, algorithms::Collective collective,
-                                 std::size_t count, std::size_t element_bytes, bool strict);
+                                 std::size_t count, std::size_t element_bytes, Needs needs);
 
 // Returns the decision for a call with sizes that not all ranks know, if an algorithm can make the call without an exchange of the
 // sizes.

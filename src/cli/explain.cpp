@@ -40,6 +40,9 @@ constexpr const char* kHelp =
     "  --turns          there are more ranks than processors\n"
     "  --numa           the ranks of a node sit in several NUMA regions\n"
     "  --strict         an operator that does not commute; an alltoall with blocks of different sizes\n"
+    "  --ragged         blocks of different sizes, which not every rank knows (gatherv, scatterv, alltoallv)\n"
+    "  --placed         every rank knows where all buffers lie (UPC)\n"
+    "  --early          and ranks may touch one another's buffers at once (UPC's NOSYNC)\n"
     "  --element B      bytes of an element that is reduced (default 1)\n"
     "  --mpi            in an MPI program, where a tuning table may pass calls on\n"
     "  --json           with prices only if a machine is named\n";
@@ -51,7 +54,7 @@ struct Query {
   Collective collective{};
   std::optional<std::size_t> bytes;
   std::size_t element = 1;
-  bool strict = false, json = false;
+  bool strict = false, placed = false, early = false, ragged = false, json = false;
   std::string machine;         // empty: a usual one
   std::optional<Scene> scene;  // for prices
 };
@@ -74,6 +77,9 @@ Query parse(Arguments arguments) {
     else if (option == "--numa") situation.numa = true;
     else if (option == "--mpi") situation.mpi = true;
     else if (option == "--strict") query.strict = true;
+    else if (option == "--ragged") query.ragged = true;
+    else if (option == "--placed") query.placed = true;
+    else if (option == "--early") query.placed = query.early = true;
     else if (option == "--element") query.element = number_in(option, value(), 1, choose::kLargestSlot);
     else if (option == "--json") query.json = true;
     else if (option.starts_with("-")) refuse("unknown option '" + std::string(option) + "'; see --help");
@@ -84,6 +90,10 @@ Query parse(Arguments arguments) {
   if (words.size() > 1) query.bytes = number_in("size", words[1], 0, kBytesMost);
   if (query.bytes && *query.bytes % query.element != 0) refuse("the size is not a multiple of the element size (--element)");
   if (query.collective == Collective::barrier && query.bytes.value_or(0) > 0) refuse("a barrier has no message");
+  const algorithms::Traits& traits = algorithms::traits_of(query.collective);
+  if (query.ragged && (!traits.has_blocks() || traits.sizes_known()))
+    refuse("--ragged: every rank knows all sizes of this collective; gather, scatter and alltoall have calls where some do not");
+  query.strict |= query.ragged && traits.pairs();
   situation.delegates = situation.nodes > 1;
   if (situation.nodes > situation.ranks) refuse("--nodes: there are more nodes than ranks");
   return query;
@@ -130,6 +140,8 @@ struct Answer {
   }
   // Names the rule, and what overrides it: the user's choice, or a line that is too small.
   [[nodiscard]] std::string why(const choose::Settings& settings) const {
+    if (decision.rule == nullptr)
+      return "not every rank knows the sizes; blocks of up to " + std::to_string(decision.ride_bytes) + " bytes ride with a signal";
     const choose::Rule& rule = *decision.rule;
     const std::string by_rule = std::string(rule.file) + ":" + std::to_string(rule.line) + ": " + choose::case_of(rule);
     if (decision.forced) return "COPSE_ALGORITHM; the rest by " + by_rule;
@@ -139,7 +151,13 @@ struct Answer {
   }
   // What was measured, if the row of a table says so.
   [[nodiscard]] std::string measured(const choose::Settings& settings) const {
-    return settings.table == nullptr || decision.forced ? std::string() : settings.table->reason_of(*decision.rule);
+    return settings.table == nullptr || decision.forced || decision.rule == nullptr ? std::string()
+                                                                                    : settings.table->reason_of(*decision.rule);
+  }
+  [[nodiscard]] std::string rule_json() const {
+    if (decision.rule == nullptr) return ", \"rule\": null, \"file\": null, \"case\": null";
+    return ", \"rule\": " + std::to_string(decision.rule->line) + ", \"file\": " + quoted(decision.rule->file) +
+           ", \"case\": " + quoted(choose::case_of(*decision.rule));
   }
   [[nodiscard]] std::string json(const choose::Settings& settings) const {
     const std::string reason = measured(settings);
@@ -150,8 +168,8 @@ struct Answer {
         ", \"fragment_bytes\": " + std::to_string(decision.fragment_bytes) +
         ", \"halves\": " + (decision.halves ? "true" : "false") + ", \"pack\": " + std::to_string(decision.footprint.pack) +
         ", \"slots\": " + (decision.footprint.slots ? "true" : "false") + ", \"forced\": " + (decision.forced ? "true" : "false") +
-        ", \"rule\": " + std::to_string(decision.rule->line) + ", \"file\": " + quoted(decision.rule->file) +
-        ", \"case\": " + quoted(choose::case_of(*decision.rule)) + ", \"measured\": " + (reason.empty() ? "null" : quoted(reason));
+        ", \"ride_bytes\": " + std::to_string(decision.ride_bytes) + rule_json() +
+        ", \"measured\": " + (reason.empty() ? "null" : quoted(reason));
     if (cut)
       text +=
           ", \"fragment_count\": " + std::to_string(cut->fragment_count) + ", \"slot_class\": " + std::to_string(cut->slot_class);
@@ -195,6 +213,10 @@ std::vector<Priced> next_of(const std::vector<Priced>& all, const choose::Decisi
 
 Prices prices_of(const Query& query, const choose::Decision& chosen) {
   Prices prices;
+  if (chosen.rule == nullptr || query.placed) {
+    prices.why_not = "calls have one only if every rank knows the sizes, and tells where its buffers lie";
+    return prices;
+  }
   if (!query.scene) {
     prices.why_not = "so many ranks have no price unless you name a machine (--machine)";
     return prices;
@@ -218,12 +240,16 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
 std::vector<Answer> answers_to(const Query& query) {
   std::vector<Answer> answers;
   const choose::Situation& situation = query.situation;
+  if (query.ragged)
+    if (const auto decision = choose::without_sizes(query.settings, situation, query.collective)) return {{*decision, {}}};
+  choose::Needs needs = choose::needs_of(query.collective, situation.ranks, query.element, query.strict);
+  needs.placed = query.placed;
+  needs.early = query.early;
   if (query.bytes) {
     const auto [decision, cut] =
-        choose::resolve(query.settings, situation, query.collective, *query.bytes / query.element, query.element, query.strict);
+        choose::resolve(query.settings, situation, query.collective, *query.bytes / query.element, query.element, needs);
     return {{decision, cut}};
   }
-  const choose::Needs needs = choose::needs_of(query.collective, situation.ranks, query.element, query.strict);
   for (std::size_t bytes = 0;;) {
     answers.push_back({choose::choose(query.settings, situation, query.collective, bytes, needs), {}});
     if (!answers.back().ends() || query.collective == Collective::barrier) return answers;
@@ -252,6 +278,10 @@ void print_prices(const Prices& prices, bool by_mpi) {
 
 void print_one(const Query& query, const Answer& answer) {
   const choose::Decision& decision = answer.decision;
+  if (decision.rule == nullptr) {
+    std::printf("%s\nbecause    %s\n", answer.algorithm().c_str(), answer.why(query.settings).c_str());
+    return;
+  }
   const std::size_t count = *query.bytes / query.element;
   std::printf("%s\n", answer.algorithm().c_str());
   const std::size_t each = answer.cut->fragment_count == 0 ? count : std::min(count, answer.cut->fragment_count);
@@ -264,6 +294,7 @@ void print_one(const Query& query, const Answer& answer) {
     std::printf("slots      of %u bytes, %u in a ring\n", slots.bytes, slots.depth);
   }
   std::printf("because    %s\n", answer.why(query.settings).c_str());
+  if (query.ragged) std::printf("before     an allgather of the sizes, 8 bytes from each rank\n");
   if (const std::string reason = answer.measured(query.settings); !reason.empty()) std::printf("measured   %s\n", reason.c_str());
   std::printf("the same   from %zu bytes%s\n", decision.from,
               answer.ends() ? (" to " + std::to_string(decision.to)).c_str() : " on");

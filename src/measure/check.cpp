@@ -244,7 +244,8 @@ std::vector<Trial> trials_of(const price::Parameters& machine, const Inquiry& in
           trial.cell = {processes, ranks, collective, bytes, {}, ranks > processors};
           if (!has_room(trial.cell)) continue;
           const std::size_t element = element_bytes(collective);
-          trial.run = choose::resolve({}, situation_of(machine, trial.cell), collective, bytes / element, element, false);
+          trial.run = choose::resolve({}, situation_of(machine, trial.cell), collective, bytes / element, element,
+                                      choose::needs_of(collective, ranks, element, false));
           trial.cell.way = std::string(trial.run.decision.algorithm->name) + ":" + plan::name_of(trial.run.decision.carrier);
           trial.cell.predicted_ns = predicted(trial, machine);
           trials.push_back(std::move(trial));

@@ -142,7 +142,8 @@ TEST(Rules, WhatIsCutFits) {
         for (const std::size_t element : {std::size_t{1}, std::size_t{12}, std::size_t{5000}, choose::kLargestSlot}) {
           if (element > 1 && !algorithms::traits_of(row.collective).reduces) continue;
           for (const std::size_t count : {1, 7, 1000, 100000}) {
-            const auto [decision, cut] = choose::resolve(settings, situation, row.collective, count, element, false);
+            const auto [decision, cut] = choose::resolve(settings, situation, row.collective, count, element,
+                                                         choose::needs_of(row.collective, situation.ranks, element, false));
             if (!decision.footprint.slots) continue;
             const std::size_t most = cut.fragment_count == 0 ? count : std::min(count, cut.fragment_count);
             const auto slots = choose::rings_for(situation.oversubscribed, situation.ranks).slots;

@@ -47,7 +47,7 @@ std::string runs_as_told(Communicator& comm, const choose::Settings& settings) {
   for (const Collective collective : {Collective::gather, Collective::scatter, Collective::allgather, Collective::alltoall}) {
     for (const std::size_t bytes :
          {1, 8, 24, 25, 30, 31, 40, 41, 64, 120, 121, 256, 257, 512, 513, 1024, 1025, 4097, 8193, 32769, 65536, 65537}) {
-      const auto [decision, cut] = choose::resolve(settings, situation, collective, bytes, 1, false);
+      const auto [decision, cut] = choose::resolve(settings, situation, collective, bytes, 1, {});
       const std::pair key(std::string(algorithms::name_of(collective)),
                           std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier));
       const std::uint64_t before = comm.trace().ran[key].calls;

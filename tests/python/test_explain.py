@@ -51,6 +51,23 @@ def test_one_size_is_what_is_said_of_all(explained):
         assert {key: one[key] for key in same} == same
 
 
+def test_calls_of_sizes_that_not_every_rank_knows(explained, native):
+    (answer,) = explained("gather", "--ragged")
+    assert answer["rule"] is None and answer["algorithm"] == "one_way" and answer["ride_bytes"] > 0
+    (answer,) = explained("alltoall", "64", "--ragged", "--reach", "staged")
+    assert answer["rule"] is None and answer["algorithm"] == "letters"
+    (over_nodes,) = explained("gather", "64", "--ragged", "--nodes", "2")
+    assert over_nodes["rule"] is not None
+    said = native("explain", "gather", "64", "--ragged", "--nodes", "2", env={}).stdout
+    assert re.search(r"^before +an allgather of the sizes", said, re.MULTILINE)
+
+
+def test_calls_whose_buffers_are_known(explained):
+    for option, case in (("--placed", "with places known"), ("--early", "with no wait before")):
+        (answer,) = explained("broadcast", "4K", option)
+        assert case in answer["case"]
+
+
 def test_the_users_word_counts(explained):
     (answer,) = explained("bcast", "64KiB", COPSE_ALGORITHM="bcast=chain:slot", COPSE_FRAGMENT="4K")
     assert answer["forced"] and (answer["algorithm"], answer["carrier"], answer["fragment_count"]) == ("chain", "slot", 4096)
@@ -63,6 +80,7 @@ def test_the_users_word_counts(explained):
         (["allreduce", "64Q"], "'64Q' is not a number"),
         (["allreduce", "8", "--element", "3"], "not a multiple of the element size"),
         (["allreduce", "--reach", "kernal"], "did you mean 'kernel'?"),
+        (["allgather", "--ragged"], "every rank knows all sizes"),
         (["allreduce", "-n", "1"], "'1' is not a number from 2"),
         ([], "expected a collective"),
     ],
