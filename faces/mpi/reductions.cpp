@@ -164,11 +164,15 @@ int reduction(const Site& site, const Operands& operands, Raw raw_type, Raw raw_
                       .element_bytes = elements.bytes,
                       .combine = &elements.combine,
                       .root = operands.root};
-  if (operands.blocks != nullptr && !alike(*operands.blocks)) {
+  const bool even = operands.blocks == nullptr || alike(*operands.blocks);
+  if (!even || (operands.blocks != nullptr && settings().check)) {
     arguments.ragged = true;
     arguments.input_blocks = in_a_row(*operands.blocks, elements.bytes);
   }
-  if (settings().check) site.check(arguments, describe(op, *type));
+  if (settings().check) {  // compares the tables of all ranks
+    site.check(arguments, describe(op, *type));
+    arguments.ragged = !even;
+  }
   if (bytes == 0) return site.nothing();
   if (elements.bytes > communicator::Communicator::element_bytes_max())
     return site.pass_on("elements that are too large to be cut into fragments", bytes);

@@ -79,12 +79,6 @@ std::size_t longest_ride(const Situation& situation, const Decision& decision) {
   return bytes * decision.footprint.pack;
 }
 
-// Returns the size up to which blocks ride for certain. A rank's blocks may ride together, with a table of their ends.
-std::size_t longest_of_all(const Decision& decision) {
-  const std::size_t most = std::min(decision.ride_bytes, kLargestSlot) / decision.footprint.pack;
-  return most - std::min(most, sizeof(std::uint32_t));
-}
-
 // Tells whether the decision's algorithm can run `bytes` by the decision's carrier. Sets the footprint, and the size up to which
 // values ride. Narrows the decision to the sizes with the same answer.
 bool settle(Decision& decision, const Situation& situation, std::size_t bytes, Needs needs) {
@@ -370,6 +364,12 @@ Resolution resolve(const Settings& settings, const Situation& situation, Collect
   return {decision, cut(rings_for(situation.oversubscribed, situation.ranks).slots, decision, count, element_bytes)};
 }
 
+// A rank's blocks may ride together, with a table of their ends.
+std::size_t longest_of_all(const Decision& decision) {
+  const std::size_t most = std::min(decision.ride_bytes, kLargestSlot) / decision.footprint.pack;
+  return most - std::min(most, sizeof(std::uint32_t));
+}
+
 std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation, Collective collective) {
   // Between nodes, these algorithms send each block straight from rank to rank. That is good only for calls among neighbours.
   const bool apart = situation.nodes > 1 && !algorithms::traits_of(collective).along_edges;
@@ -383,6 +383,7 @@ std::optional<Decision> without_sizes(const Settings& settings, const Situation&
     if (decision.carrier != Carrier::slot && !situation.anywhere) continue;
     decision.footprint = footprint_of(situation, decision);
     decision.ride_bytes = longest_ride(situation, decision);
+    if (decision.footprint.slots) decision.to = longest_of_all(decision);
     return decision;
   }
   return std::nullopt;

@@ -97,8 +97,10 @@ struct Resolution {
                                  std::size_t count, std::size_t element_bytes, Needs needs);
 
 // Returns the decision for a call with sizes that not all ranks know, if an algorithm can make the call without an exchange of the
-// sizes.
+// sizes. If it has an end (`to`), longer blocks may make the ranks call again, with sizes that all then know.
 [[nodiscard]] std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation,
                                                     algorithms::Collective collective);
+// Returns the size up to which the blocks of such a call ride for certain.
+[[nodiscard]] std::size_t longest_of_all(const Decision& decision);
 
 }  // namespace copse::choose

@@ -39,7 +39,7 @@ constexpr const char* kHelp =
     "  --dear-kernel    assume that the kernel's copy was measured to cost more than slots\n"
     "  --turns          there are more ranks than processors\n"
     "  --numa           the ranks of a node sit in several NUMA regions\n"
-    "  --strict         an operator that does not commute; an alltoall with blocks of different sizes\n"
+    "  --strict         an operator that does not commute\n"
     "  --ragged         blocks of different sizes, which not every rank knows (gatherv, scatterv, alltoallv)\n"
     "  --placed         every rank knows where all buffers lie (UPC)\n"
     "  --early          and ranks may touch one another's buffers at once (UPC's NOSYNC)\n"
@@ -93,7 +93,9 @@ Query parse(Arguments arguments) {
   const algorithms::Traits& traits = algorithms::traits_of(query.collective);
   if (query.ragged && (!traits.has_blocks() || traits.sizes_known()))
     refuse("--ragged: every rank knows all sizes of this collective; gather, scatter and alltoall have calls where some do not");
+  query.ragged |= traits.along_edges;
   query.strict |= query.ragged && traits.pairs();
+  if (query.ragged) situation.mpi = false;  // no table passes such calls on
   situation.delegates = situation.nodes > 1;
   if (situation.nodes > situation.ranks) refuse("--nodes: there are more nodes than ranks");
   return query;
@@ -131,6 +133,7 @@ int like_which(const Query& query) {
 struct Answer {
   choose::Decision decision;
   std::optional<choose::Cut> cut;
+  std::string before;  // not empty: what tells the ranks the sizes first
 
   [[nodiscard]] std::string algorithm() const { return decision.outside ? "mpi" : name_of(decision); }
   [[nodiscard]] bool ends() const { return decision.to < choose::Bounds{}.to; }
@@ -141,7 +144,8 @@ struct Answer {
   // Names the rule, and what overrides it: the user's choice, or a line that is too small.
   [[nodiscard]] std::string why(const choose::Settings& settings) const {
     if (decision.rule == nullptr)
-      return "not every rank knows the sizes; blocks of up to " + std::to_string(decision.ride_bytes) + " bytes ride with a signal";
+      return "not every rank knows the sizes; blocks of up to " + std::to_string(longest_of_all(decision)) +
+             " bytes ride with a signal";
     const choose::Rule& rule = *decision.rule;
     const std::string by_rule = std::string(rule.file) + ":" + std::to_string(rule.line) + ": " + choose::case_of(rule);
     if (decision.forced) return "COPSE_ALGORITHM; the rest by " + by_rule;
@@ -168,7 +172,7 @@ struct Answer {
         ", \"fragment_bytes\": " + std::to_string(decision.fragment_bytes) +
         ", \"halves\": " + (decision.halves ? "true" : "false") + ", \"pack\": " + std::to_string(decision.footprint.pack) +
         ", \"slots\": " + (decision.footprint.slots ? "true" : "false") + ", \"forced\": " + (decision.forced ? "true" : "false") +
-        ", \"ride_bytes\": " + std::to_string(decision.ride_bytes) + rule_json() +
+        ", \"before\": " + (before.empty() ? "null" : quoted(before)) + rule_json() +
         ", \"measured\": " + (reason.empty() ? "null" : quoted(reason));
     if (cut)
       text +=
@@ -213,10 +217,9 @@ std::vector<Priced> next_of(const std::vector<Priced>& all, const choose::Decisi
 
 Prices prices_of(const Query& query, const choose::Decision& chosen) {
   Prices prices;
-  if (chosen.rule == nullptr || query.placed) {
-    prices.why_not = "calls have one only if every rank knows the sizes, and tells where its buffers lie";
-    return prices;
-  }
+  if (query.ragged) prices.why_not = "not every rank knows the sizes";
+  if (query.placed) prices.why_not = "prices are those of calls in which ranks tell one another where their buffers lie";
+  if (!prices.why_not.empty()) return prices;
   if (!query.scene) {
     prices.why_not = "so many ranks have no price unless you name a machine (--machine)";
     return prices;
@@ -240,18 +243,26 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
 std::vector<Answer> answers_to(const Query& query) {
   std::vector<Answer> answers;
   const choose::Situation& situation = query.situation;
-  if (query.ragged)
-    if (const auto decision = choose::without_sizes(query.settings, situation, query.collective)) return {{*decision, {}}};
+  std::string before;
+  if (query.ragged) {
+    before = "an allgather of the sizes, 8 bytes from each rank";
+    if (const auto decision = choose::without_sizes(query.settings, situation, query.collective)) {
+      answers.push_back({*decision, {}, {}});
+      if (query.bytes.value_or(0) <= decision->to && (query.bytes || !answers.back().ends())) return answers;
+      before = std::string(decision->algorithm->name) + ", which tells the sizes";
+    }
+  }
   choose::Needs needs = choose::needs_of(query.collective, situation.ranks, query.element, query.strict);
   needs.placed = query.placed;
   needs.early = query.early;
   if (query.bytes) {
     const auto [decision, cut] =
         choose::resolve(query.settings, situation, query.collective, *query.bytes / query.element, query.element, needs);
-    return {{decision, cut}};
+    return {{decision, cut, before}};
   }
-  for (std::size_t bytes = 0;;) {
-    answers.push_back({choose::choose(query.settings, situation, query.collective, bytes, needs), {}});
+  for (std::size_t bytes = answers.empty() ? 0 : answers.back().decision.to + 1;;) {
+    answers.push_back({choose::choose(query.settings, situation, query.collective, bytes, needs), {}, before});
+    answers.back().decision.from = bytes;  // the sizes below have another answer
     if (!answers.back().ends() || query.collective == Collective::barrier) return answers;
     bytes = answers.back().decision.to + 1;
   }
@@ -294,7 +305,7 @@ void print_one(const Query& query, const Answer& answer) {
     std::printf("slots      of %u bytes, %u in a ring\n", slots.bytes, slots.depth);
   }
   std::printf("because    %s\n", answer.why(query.settings).c_str());
-  if (query.ragged) std::printf("before     an allgather of the sizes, 8 bytes from each rank\n");
+  if (!answer.before.empty()) std::printf("first      %s\n", answer.before.c_str());
   if (const std::string reason = answer.measured(query.settings); !reason.empty()) std::printf("measured   %s\n", reason.c_str());
   std::printf("the same   from %zu bytes%s\n", decision.from,
               answer.ends() ? (" to " + std::to_string(decision.to)).c_str() : " on");
@@ -306,7 +317,8 @@ void print_all(const Query& query, const std::vector<Answer>& answers) {
   for (const Answer& answer : answers)
     table.push_back(
         {std::to_string(answer.decision.from) + (answer.ends() ? " - " + std::to_string(answer.decision.to) : " and more"),
-         answer.algorithm(), answer.fragments(), answer.why(query.settings)});
+         answer.algorithm(), answer.fragments(),
+         answer.why(query.settings) + (answer.before.empty() ? "" : "; first " + answer.before)});
   print_table(table);
 }
 

@@ -43,6 +43,7 @@ std::uint16_t check_with_root(const Arguments& arguments, int rank, int ranks) {
 
 bool rooted(const Job& job) { return algorithms::traits_of(job.arguments->collective).rooted(); }
 
+// Messages between nodes carry blocks of several ranks, so all ranks must cut them in the same way.
 void clip_to_root(Job& job, int rank, int ranks) {
   const bool gathers = algorithms::traits_of(job.arguments->collective).output_at_root;
   for (int other = 0; other < ranks; ++other) {

@@ -24,8 +24,7 @@ bool take_told(Job& job);
 
 // If they do not: writes what this rank means where the others get it from, the table of a root or the pairs of an alltoall.
 void write_meant(Job& job, int rank, int ranks);
-// Reduces the sizes to what both sides allow, once all ranks know what the others mean. Messages between nodes carry blocks of
-// several ranks, so all ranks must cut them in the same way.
+// Reduces the sizes to what both sides allow, once the ranks know what the others mean.
 void clip(Job& job, int rank, int ranks);
 
 }  // namespace copse::communicator

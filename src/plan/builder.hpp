@@ -84,10 +84,8 @@ class Builder {
   // thus find out together if there are not enough. Throws Exhausted.
   static void need_areas(int areas);
   // Says that values of up to this many blocks are given at a time. All ranks must say so, with the same number for every
-  // root. It means nothing in a message that is not made of blocks, because a fragment fits in a slot with all its tiles.
-  void pack(std::uint32_t blocks) {
-    if (plan_.contents.blocks > 0) plan_.pack = std::max(plan_.pack, blocks);
-  }
+  // root.
+  void pack(std::uint32_t blocks) { plan_.pack = std::max(plan_.pack, blocks); }
 
   // Operands.
   [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }

@@ -53,13 +53,18 @@ def test_one_size_is_what_is_said_of_all(explained):
 
 def test_calls_of_sizes_that_not_every_rank_knows(explained, native):
     (answer,) = explained("gather", "--ragged")
-    assert answer["rule"] is None and answer["algorithm"] == "one_way" and answer["ride_bytes"] > 0
-    (answer,) = explained("alltoall", "64", "--ragged", "--reach", "staged")
-    assert answer["rule"] is None and answer["algorithm"] == "letters"
-    (over_nodes,) = explained("gather", "64", "--ragged", "--nodes", "2")
-    assert over_nodes["rule"] is not None
+    assert answer["rule"] is None and answer["algorithm"] == "one_way" and answer["to"] is None
+    letters, *longer = explained("alltoall", "--ragged", "--reach", "staged")
+    assert letters["rule"] is None and letters["algorithm"] == "letters" and letters["to"] == 65536 // 8 - 4
+    assert [answer["from"] for answer in longer] == [letters["to"] + 1, *(answer["to"] + 1 for answer in longer[:-1])]
+    assert {answer["before"] for answer in longer} == {"letters, which tells the sizes"} and longer[-1]["to"] is None
+    for size, answer in ((letters["to"], letters), (letters["to"] + 1, longer[0])):
+        (one,) = explained("alltoall", str(size), "--ragged", "--reach", "staged")
+        assert one["algorithm"] == answer["algorithm"] and one["before"] == answer["before"]
     said = native("explain", "gather", "64", "--ragged", "--nodes", "2", env={}).stdout
-    assert re.search(r"^before +an allgather of the sizes", said, re.MULTILINE)
+    assert re.search(r"^first +an allgather of the sizes", said, re.MULTILINE)
+    (answer,) = explained("neighbor_alltoall")
+    assert answer["rule"] is None and answer["algorithm"] == "one_way"
 
 
 def test_calls_whose_buffers_are_known(explained):

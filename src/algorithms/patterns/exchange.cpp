@@ -2,6 +2,8 @@
 #include "algorithms/patterns/exchange.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace copse::algorithms {
 
@@ -19,36 +21,50 @@ std::vector<int> ranks_of(const Rounds& rounds, std::vector<Parcel> Round::* sid
   return result;
 }
 
+// Returns the runs of blocks in `parts` for which `wanted` holds.
+template <class Wanted>
+std::vector<Range> runs_where(const std::vector<Range>& parts, Wanted&& wanted) {
+  std::vector<Range> runs;
+  for (const Range& blocks : parts) {
+    bool open = false;
+    for (std::uint32_t i = 0; i < blocks.count; ++i) {
+      const std::uint32_t block = (blocks.first + i) % blocks.of;
+      const bool takes = wanted(block);
+      if (takes && open) ++runs.back().count;
+      if (takes && !open) runs.push_back({block, 1, blocks.of});
+      open = takes;
+    }
+  }
+  return runs;
+}
+
 // A set of blocks.
 class Blocks {
  public:
   explicit Blocks(int ranks) : members_(static_cast<std::size_t>(ranks)) {}
 
+  void add(const Range& blocks) {
+    for (std::uint32_t i = 0; i < blocks.count; ++i) members_[(blocks.first + i) % blocks.of] = true;
+  }
   void add(const std::vector<Parcel>& parcels) {
     for (const Parcel& parcel : parcels)
-      for (const Range& blocks : parcel.blocks)
-        for (std::uint32_t i = 0; i < blocks.count; ++i) members_[(blocks.first + i) % blocks.of] = true;
+      for (const Range& blocks : parcel.blocks) add(blocks);
   }
   [[nodiscard]] bool has(std::uint32_t block) const { return members_[block % members_.size()]; }
 
   // Returns the runs of blocks in `parts` that are members of this set or, if `members` is false, that are not.
   [[nodiscard]] std::vector<Range> select(const std::vector<Range>& parts, bool members) const {
-    std::vector<Range> runs;
-    for (const Range& blocks : parts) {
-      bool open = false;
-      for (std::uint32_t i = 0; i < blocks.count; ++i) {
-        const bool wanted = has(blocks.first + i) == members;
-        if (wanted && open) ++runs.back().count;
-        if (wanted && !open) runs.push_back({(blocks.first + i) % blocks.of, 1, blocks.of});
-        open = wanted;
-      }
-    }
-    return runs;
+    return runs_where(parts, [&](std::uint32_t block) { return has(block) == members; });
   }
 
  private:
   std::vector<bool> members_;
 };
+
+// A slot that holds a fragment holds all its tiles.
+void pack(Builder& builder, const Request& request, std::uint32_t blocks) {
+  if (traits_of(request.collective).has_blocks()) builder.pack(blocks);
+}
 
 }  // namespace
 
@@ -56,7 +72,7 @@ Rounds lacking(Rounds rounds, int rank, const Held& held) {
   const auto leave_out = [&](std::vector<Parcel>& parcels, const auto& taker) {
     for (Parcel& parcel : parcels) {
       Blocks there(static_cast<int>(held.size()));
-      there.add({{0, {held[static_cast<std::size_t>(taker(parcel))]}}});
+      there.add(held[static_cast<std::size_t>(taker(parcel))]);
       parcel.blocks = there.select(parcel.blocks, false);
     }
     std::erase_if(parcels, [](const Parcel& parcel) { return parcel.blocks.empty(); });
@@ -70,59 +86,62 @@ Rounds lacking(Rounds rounds, int rank, const Held& held) {
 
 void allgather_in(Builder& builder, const Request& request, int area, const Rounds& rounds, From from, Operand mine) {
   const auto whole = [&](int owner) { return request.block(from == From::own ? owner : 0, request.ranks); };
-  const auto given_from = [&](std::size_t first) {
-    Blocks blocks(request.ranks);
-    for (std::size_t i = first; i < rounds.size(); ++i) blocks.add(rounds[i].given);
-    return blocks;
-  };
   const auto readers = ranks_of(rounds, &Round::given);
-  builder.pack(whole(0).count);
-
-  // If others take blocks from a line or slot, each block that this rank gives is put there, once. Those who wait for it come first:
-  // it is copied to the output only when it has been posted.
+  pack(builder, request, whole(0).count);
   const Operand place = builder.open(area, readers, Builder::output(whole(request.rank)));
   const bool staged = place.space != plan::Space::output;
+
+  // If ranks of this node take blocks from a line or slot, each of these blocks is put there, once. Those who wait for it come
+  // first: it is copied to the output when it has been posted.
+  std::vector<std::size_t> rounds_left(
+      static_cast<std::size_t>(request.ranks));  // by block: the last round that needs it there, from 1
+  for (std::size_t i = 0; i < rounds.size(); ++i)
+    for (const Parcel& parcel : rounds[i].given)
+      if (builder.shares_memory_with(parcel.rank))
+        for (const Range& blocks : parcel.blocks)
+          for (std::uint32_t n = 0; n < blocks.count; ++n) rounds_left[(blocks.first + n) % blocks.of] = i + 1;
+  Blocks there(request.ranks);
+  const auto put_there = [&](const std::vector<Range>& runs, const Operand& source) {
+    for (const Range& run : runs) {
+      builder.copy(part_of(place, run), part_of(source, run));
+      there.add(run);
+    }
+  };
   std::vector<std::pair<Operand, Operand>> later;
   const auto bring_home = [&] {
-    for (const auto& [home, from_where] : later) builder.copy(home, from_where);
+    for (const auto& [home, source] : later) builder.copy(home, source);
     later.clear();
   };
-  const auto bring_to_place = [&](const std::vector<Range>& runs, const Operand& source) {
-    for (const Range& run : runs) builder.copy(part_of(place, run), part_of(source, run));
-  };
   later.emplace_back(Builder::output(mine.range), mine);
+  if (mine.space == place.space) there.add(mine.range);
   if (!staged || mine.space == place.space) bring_home();
-  if (staged) bring_to_place(given_from(0).select({mine.range}, true), mine);
+
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     builder.portion(static_cast<int>(i));
     std::vector<int> to;
     std::vector<Operand> values;
     for (const Parcel& parcel : rounds[i].given) {
+      const bool near = builder.shares_memory_with(parcel.rank);
+      if (!near) bring_home();  // messages to other nodes leave from the output
       for (const Range& blocks : parcel.blocks) {
+        if (near && staged) put_there(there.select({blocks}, false), mine);
         to.push_back(parcel.rank);
-        values.push_back(part_of(place, blocks));
+        values.push_back(near ? part_of(place, blocks) : Builder::output(blocks));
       }
     }
     builder.post(area, to, values);
     bring_home();
-    const Blocks wanted = given_from(i + 1);
     for (const Parcel& parcel : rounds[i].taken) {
       for (const Range& blocks : parcel.blocks) {
         const Operand home = Builder::output(blocks);
         const Operand theirs = builder.take(area, parcel.rank, home, home, whole(parcel.rank));
-        if (!staged) {
-          builder.copy(home, theirs);
-          continue;
-        }
-        const std::vector<Range> runs = wanted.select({blocks}, true);
-        bring_to_place(runs, theirs);
-        if (theirs == home) continue;
-        if (runs == std::vector{blocks}) later.emplace_back(home, part_of(place, blocks));
+        const auto needed = runs_where({blocks}, [&](std::uint32_t block) { return staged && rounds_left[block] > i + 1; });
+        put_there(needed, theirs);
+        if (theirs != home && needed == std::vector{blocks}) later.emplace_back(home, part_of(place, blocks));
         else builder.copy(home, theirs);
       }
     }
   }
-  bring_home();  // a rank that is alone has no rounds
   builder.portion(0);
   builder.reclaim(readers);
 }
@@ -166,7 +185,8 @@ class Partials {
     for (const bool again : {false, true}) {
       for (const Range& blocks : touched_.select({with}, again)) {
         const bool end = last && is_own(blocks);
-        builder_.reduce(end ? result_ : place(blocks), now(blocks), part_of(theirs, blocks));
+        // A user's operator needs no copy if the target is its second operand.
+        builder_.reduce(end ? result_ : place(blocks), part_of(theirs, blocks), now(blocks));
         finished_ |= end;
       }
     }
@@ -198,7 +218,7 @@ void reduce_scatter_in(Builder& builder, const Request& request, int area, const
                        plan::Space home, Operand result) {
   const auto whole = [&](int owner) { return request.block(from == From::own ? owner : 0, request.ranks); };
   const Rounds rounds = rounds_of(request.rank);
-  builder.pack(whole(0).count);
+  pack(builder, request, whole(0).count);
   if (home == plan::Space::slot) builder.keep_in_slots();
 
   const Parcel* last = nullptr;  // of the parcels for this rank's own block, the one that comes last (rounds run backwards)
@@ -209,14 +229,29 @@ void reduce_scatter_in(Builder& builder, const Request& request, int area, const
       if (blocks.has(static_cast<std::uint32_t>(request.rank))) last = &parcel;
     }
   }
+  struct Peer {
+    Rounds rounds;
+    std::size_t left;
+    Blocks combined;  // blocks that this rank has combined with something before the round in hand
+  };
+  std::map<int, Peer> peers;
+  const auto combined_by = [&](int rank, std::size_t before) -> const Blocks& {
+    auto known = peers.find(rank);
+    if (known == peers.end()) {
+      Rounds theirs = rounds_of(rank);
+      const std::size_t count = theirs.size();
+      known = peers.emplace(rank, Peer{std::move(theirs), count, Blocks(request.ranks)}).first;
+    }
+    Peer& peer = known->second;
+    while (peer.left > before + 1) peer.combined.add(peer.rounds[--peer.left].given);
+    return peer.combined;
+  };
   Partials mine(builder, request, area, rounds, {home, 0, -1, whole(request.rank)}, result);
   for (std::size_t i = rounds.size(); i-- > 0;) {
     builder.portion(static_cast<int>(rounds.size() - 1 - i));
     mine.give(rounds[i].taken);
     for (const Parcel& parcel : rounds[i].given) {
-      Blocks theirs(request.ranks);  // blocks that the other rank has combined with something
-      const Rounds before = rounds_of(parcel.rank);
-      for (std::size_t earlier = i + 1; earlier < before.size(); ++earlier) theirs.add(before[earlier].given);
+      const Blocks& theirs = combined_by(parcel.rank, i);
       for (const bool combined : {false, true}) {
         for (const Range& run : theirs.select(parcel.blocks, combined)) {
           const Operand value = combined ? Operand{home, 0, -1, run} : Builder::input(run);

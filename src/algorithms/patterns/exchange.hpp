@@ -1,4 +1,4 @@
-// Collectives over blocks that go in rounds. A schedule says who gives which blocks to whom. The same schedule serves two
+// Collectives over blocks, or over the tiles of a fragment, that go in rounds. A schedule says who gives which blocks to whom. The same schedule serves two
 // purposes: forwards it gathers blocks, backwards it combines them.
 #pragma once
 
@@ -47,15 +47,15 @@ using Rounds = std::vector<Round>;
 // Flat inside each node, k-nomial between the nodes' leaders (UPC PROP).
 [[nodiscard]] Rounds prop_rounds(const Request& request);
 
-// Returns the rounds of this rank without the blocks that their taker has from the beginning. Rank r has `held[r]`.
+// Returns the rounds of this rank without the blocks that whoever would take them has from the beginning. Rank r has `held[r]`.
 [[nodiscard]] Rounds lacking(Rounds rounds, int rank, const Held& held);
 
 // The block with which a rank's packed blocks begin: block 0 or, for schedules whose ranges wrap around, its own block.
 enum class From : bool { zero, own };
 
 // Inside a loop, on the blocks of a message, or on the tiles of a fragment, of which tile i belongs to rank i: brings all blocks to
-// all outputs, in these rounds. `mine` is what this rank has at the beginning, and where: in its input or output, or where it has
-// opened it for those whom it gives to. Uses area `area`.
+// all outputs, in these rounds. `mine` is what this rank has at the beginning, and where: in its input or output, or in the line or
+// slot that it has opened for its readers. Uses area `area`. Tiles go From::zero.
 void allgather_in(plan::Builder& builder, const Request& request, int area, const Rounds& rounds, From from, plan::Operand mine);
 // A rank has its input's block at the beginning.
 inline void allgather_in(plan::Builder& builder, const Request& request, int area, const Rounds& rounds, From from) {

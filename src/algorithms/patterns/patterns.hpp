@@ -128,4 +128,5 @@ using Held = std::vector<plan::Range>;
 // Inside a loop: finished tiles go up a tree whose subtrees are intervals of ranks. Tile i of the fragment belongs to rank i. This
 // rank's tile lies in `mine`: at the root in its output, elsewhere in a slot opened for the parent. Uses area `area`.
 void gather_tiles_up(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area, plan::Operand mine);
+
 }  // namespace copse::algorithms
