@@ -54,7 +54,8 @@ struct Query {
   Collective collective{};
   std::optional<std::size_t> bytes;
   std::size_t element = 1;
-  bool strict = false, placed = false, early = false, ragged = false, json = false;
+  choose::Needs needs;  // only what options say
+  bool ragged = false, json = false;
   std::string machine;         // empty: a usual one
   std::optional<Scene> scene;  // for prices
 };
@@ -76,10 +77,10 @@ Query parse(Arguments arguments) {
     else if (option == "--turns") situation.oversubscribed = true;
     else if (option == "--numa") situation.numa = true;
     else if (option == "--mpi") situation.mpi = true;
-    else if (option == "--strict") query.strict = true;
+    else if (option == "--strict") query.needs.strict = true;
     else if (option == "--ragged") query.ragged = true;
-    else if (option == "--placed") query.placed = true;
-    else if (option == "--early") query.placed = query.early = true;
+    else if (option == "--placed") query.needs.placed = true;
+    else if (option == "--early") query.needs.placed = query.needs.early = true;
     else if (option == "--element") query.element = number_in(option, value(), 1, choose::kLargestSlot);
     else if (option == "--json") query.json = true;
     else if (option.starts_with("-")) refuse("unknown option '" + std::string(option) + "'; see --help");
@@ -94,7 +95,7 @@ Query parse(Arguments arguments) {
   if (query.ragged && (!traits.has_blocks() || traits.sizes_known()))
     refuse("--ragged: every rank knows all sizes of this collective; gather, scatter and alltoall have calls where some do not");
   query.ragged |= traits.along_edges;
-  query.strict |= query.ragged && traits.pairs();
+  query.needs.strict |= query.ragged && traits.pairs();
   if (query.ragged) situation.mpi = false;  // no table passes such calls on
   situation.delegates = situation.nodes > 1;
   if (situation.nodes > situation.ranks) refuse("--nodes: there are more nodes than ranks");
@@ -218,7 +219,7 @@ std::vector<Priced> next_of(const std::vector<Priced>& all, const choose::Decisi
 Prices prices_of(const Query& query, const choose::Decision& chosen) {
   Prices prices;
   if (query.ragged) prices.why_not = "not every rank knows the sizes";
-  if (query.placed) prices.why_not = "prices are those of calls in which ranks tell one another where their buffers lie";
+  if (query.needs.placed) prices.why_not = "prices are those of calls in which ranks tell one another where their buffers lie";
   if (!prices.why_not.empty()) return prices;
   if (!query.scene) {
     prices.why_not = "so many ranks have no price unless you name a machine (--machine)";
@@ -228,12 +229,13 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
   prices.machine = scene.machine.name;
   prices.seats = scene.seats;
   const Pricer pricer(scene.machine, query.situation, scene.places);
-  const PricedCall call{query.collective, *query.bytes, query.strict};
+  const PricedCall call{query.collective, *query.bytes, query.needs.strict};
   try {
     prices.chosen = {chosen, pricer.price(call, chosen)};
     constexpr int kRadices[] = {2};  // others would make whoever asks wait, and are seldom among the first
     prices.next = next_of(pricer.all(call, kRadices), chosen);
-    if (!query.strict && query.situation.nodes == 1) prices.helpers = advise_on_helpers(call, scene.machine, query.situation.ranks);
+    if (!query.needs.strict && query.situation.nodes == 1)
+      prices.helpers = advise_on_helpers(call, scene.machine, query.situation.ranks);
   } catch (const std::invalid_argument& lacking) {
     prices.why_not = lacking.what();
   }
@@ -252,9 +254,9 @@ std::vector<Answer> answers_to(const Query& query) {
       before = std::string(decision->algorithm->name) + ", which tells the sizes";
     }
   }
-  choose::Needs needs = choose::needs_of(query.collective, situation.ranks, query.element, query.strict);
-  needs.placed = query.placed;
-  needs.early = query.early;
+  choose::Needs needs = choose::needs_of(query.collective, situation.ranks, query.element, query.needs.strict);
+  needs.placed = query.needs.placed;
+  needs.early = query.needs.early;
   if (query.bytes) {
     const auto [decision, cut] =
         choose::resolve(query.settings, situation, query.collective, *query.bytes / query.element, query.element, needs);

@@ -26,9 +26,9 @@ struct Arguments {
   int root = 0;
   const int* permutation = nullptr;  // one entry for each rank (algorithms::Permutation); need not stay until the call is over
 
-  // `ragged` marks calls whose blocks may differ in size or lie anywhere. It is the same on all ranks. Then every buffer that holds blocks of several ranks has a
-  // table of them, in the order of the ranks. The tables of all ranks must agree on the sizes. Calls among neighbours are always
-  // ragged, and where there is no edge, the block is empty.
+  // `ragged` marks calls whose blocks may differ in size or lie anywhere. It is the same on all ranks. Then every buffer that holds
+  // blocks of several ranks has a table of them, in the order of the ranks. The tables of all ranks must agree on the sizes. Calls
+  // among neighbours are always ragged, and where there is no edge, the block is empty.
   bool ragged = false;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 };

@@ -31,9 +31,12 @@ def test_every_size_is_answered_once_and_by_a_row_that_says_so(explained, reach,
         next_size = 0
         for answer in explained(collective, "-n", "5", "--reach", reach, *turns):
             assert answer["from"] == next_size
+            next_size = (answer["to"] or 0) + 1
+            if answer["rule"] is None:  # its calls need no rule where any buffer can be reached
+                assert collective == "neighbor_alltoall"
+                continue
             row = (files / answer["file"]).read_text().splitlines()[answer["rule"] - 1]
             assert row.startswith((f"RULE({collective}, ", f"ROW({collective}, ")) and f", {answer['algorithm']}, " in row
-            next_size = (answer["to"] or 0) + 1
         assert answer["to"] is None or collective == "barrier"
 
 

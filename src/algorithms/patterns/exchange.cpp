@@ -84,61 +84,86 @@ Rounds lacking(Rounds rounds, int rank, const Held& held) {
   return rounds;
 }
 
+namespace {
+
+// The blocks of this rank in an allgather. If ranks of its node take blocks from a line or slot, each of these blocks is put there,
+// once. Those who wait for it come first: it is copied to the output when it has been posted.
+class Gathered {
+ public:
+  // `place` is the line or slot, or the output. `mine` is what this rank has at the beginning.
+  Gathered(Builder& builder, const Request& request, const Rounds& rounds, Operand place, Operand mine)
+      : builder_(builder), place_(place), mine_(mine), there_(request.ranks), left_(static_cast<std::size_t>(request.ranks)) {
+    for (std::size_t i = 0; i < rounds.size(); ++i)
+      for (const Parcel& parcel : rounds[i].given)
+        if (builder.shares_memory_with(parcel.rank))
+          for (const Range& blocks : parcel.blocks)
+            for (std::uint32_t n = 0; n < blocks.count; ++n) left_[(blocks.first + n) % blocks.of] = i + 1;
+    later_.emplace_back(Builder::output(mine.range), mine);
+    if (mine.space == place.space) there_.add(mine.range);
+    if (!staged() || mine.space == place.space) bring_home();
+  }
+
+  // Returns where a rank takes these blocks. Messages to other nodes leave from the output.
+  [[nodiscard]] Operand given_to(int rank, const Range& blocks) {
+    const bool near = builder_.shares_memory_with(rank);
+    if (!near) bring_home();
+    if (near && staged()) put_there(there_.select({blocks}, false), mine_);
+    return near ? part_of(place_, blocks) : Builder::output(blocks);
+  }
+
+  // Takes blocks in a round.
+  void take(const Operand& theirs, const Range& blocks, std::size_t round) {
+    const Operand home = Builder::output(blocks);
+    const auto needed = runs_where({blocks}, [&](std::uint32_t block) { return staged() && left_[block] > round + 1; });
+    put_there(needed, theirs);
+    if (theirs != home && needed == std::vector{blocks}) later_.emplace_back(home, part_of(place_, blocks));
+    else builder_.copy(home, theirs);
+  }
+
+  void bring_home() {
+    for (const auto& [home, source] : later_) builder_.copy(home, source);
+    later_.clear();
+  }
+
+ private:
+  [[nodiscard]] bool staged() const { return place_.space != plan::Space::output; }
+  void put_there(const std::vector<Range>& runs, const Operand& source) {
+    for (const Range& run : runs) {
+      builder_.copy(part_of(place_, run), part_of(source, run));
+      there_.add(run);
+    }
+  }
+
+  Builder& builder_;
+  Operand place_, mine_;
+  Blocks there_;  // blocks that lie in the line or slot
+  std::vector<std::size_t> left_;  // by block: the last round, counted from 1, in which a rank of this node takes it there
+  std::vector<std::pair<Operand, Operand>> later_;  // copies to the output that can wait
+};
+
+}  // namespace
+
 void allgather_in(Builder& builder, const Request& request, int area, const Rounds& rounds, From from, Operand mine) {
   const auto whole = [&](int owner) { return request.block(from == From::own ? owner : 0, request.ranks); };
   const auto readers = ranks_of(rounds, &Round::given);
   pack(builder, request, whole(0).count);
-  const Operand place = builder.open(area, readers, Builder::output(whole(request.rank)));
-  const bool staged = place.space != plan::Space::output;
-
-  // If ranks of this node take blocks from a line or slot, each of these blocks is put there, once. Those who wait for it come
-  // first: it is copied to the output when it has been posted.
-  std::vector<std::size_t> rounds_left(
-      static_cast<std::size_t>(request.ranks));  // by block: the last round that needs it there, from 1
-  for (std::size_t i = 0; i < rounds.size(); ++i)
-    for (const Parcel& parcel : rounds[i].given)
-      if (builder.shares_memory_with(parcel.rank))
-        for (const Range& blocks : parcel.blocks)
-          for (std::uint32_t n = 0; n < blocks.count; ++n) rounds_left[(blocks.first + n) % blocks.of] = i + 1;
-  Blocks there(request.ranks);
-  const auto put_there = [&](const std::vector<Range>& runs, const Operand& source) {
-    for (const Range& run : runs) {
-      builder.copy(part_of(place, run), part_of(source, run));
-      there.add(run);
-    }
-  };
-  std::vector<std::pair<Operand, Operand>> later;
-  const auto bring_home = [&] {
-    for (const auto& [home, source] : later) builder.copy(home, source);
-    later.clear();
-  };
-  later.emplace_back(Builder::output(mine.range), mine);
-  if (mine.space == place.space) there.add(mine.range);
-  if (!staged || mine.space == place.space) bring_home();
-
+  Gathered gathered(builder, request, rounds, builder.open(area, readers, Builder::output(whole(request.rank))), mine);
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     builder.portion(static_cast<int>(i));
     std::vector<int> to;
     std::vector<Operand> values;
     for (const Parcel& parcel : rounds[i].given) {
-      const bool near = builder.shares_memory_with(parcel.rank);
-      if (!near) bring_home();  // messages to other nodes leave from the output
       for (const Range& blocks : parcel.blocks) {
-        if (near && staged) put_there(there.select({blocks}, false), mine);
         to.push_back(parcel.rank);
-        values.push_back(near ? part_of(place, blocks) : Builder::output(blocks));
+        values.push_back(gathered.given_to(parcel.rank, blocks));
       }
     }
     builder.post(area, to, values);
-    bring_home();
+    gathered.bring_home();
     for (const Parcel& parcel : rounds[i].taken) {
       for (const Range& blocks : parcel.blocks) {
         const Operand home = Builder::output(blocks);
-        const Operand theirs = builder.take(area, parcel.rank, home, home, whole(parcel.rank));
-        const auto needed = runs_where({blocks}, [&](std::uint32_t block) { return staged && rounds_left[block] > i + 1; });
-        put_there(needed, theirs);
-        if (theirs != home && needed == std::vector{blocks}) later.emplace_back(home, part_of(place, blocks));
-        else builder.copy(home, theirs);
+        gathered.take(builder.take(area, parcel.rank, home, home, whole(parcel.rank)), blocks, i);
       }
     }
   }

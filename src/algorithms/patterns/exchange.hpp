@@ -1,5 +1,5 @@
-// Collectives over blocks, or over the tiles of a fragment, that go in rounds. A schedule says who gives which blocks to whom. The same schedule serves two
-// purposes: forwards it gathers blocks, backwards it combines them.
+// Collectives over blocks, or over the tiles of a fragment, that go in rounds. A schedule says who gives which blocks to whom. The
+// same schedule serves two purposes: forwards it gathers blocks, backwards it combines them.
 #pragma once
 
 #include <functional>
