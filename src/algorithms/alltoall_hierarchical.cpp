@@ -138,8 +138,7 @@ class Member {
       const Range block = request_.pair(from, request_.rank);
       const Operand given = placed(builder_.scratch(0, block), index);
       const Operand theirs = builder_.take(1, other, given, Builder::output(block));
-      const bool staged = theirs.space == plan::Space::line || theirs.space == plan::Space::slot;
-      builder_.copy(Builder::output(block), staged ? placed(theirs, index) : theirs);
+      builder_.copy(Builder::output(block), placed_if_staged(theirs, index));
       index += static_cast<std::uint32_t>(here_.size());
     }
   }

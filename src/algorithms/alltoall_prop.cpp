@@ -26,11 +26,7 @@ class Bundles {
       : request_(request), nodes_(request.shared->groups(topology::Level::node)), count_(static_cast<int>(nodes_.size())) {}
 
   [[nodiscard]] int nodes() const { return count_; }
-  [[nodiscard]] int rounds() const {
-    int rounds = 0;
-    for (int step = 1; step < count_; step *= request_.radix) ++rounds;
-    return rounds;
-  }
+  [[nodiscard]] int rounds() const { return dissemination_rounds(nodes_.size(), request_.radix); }
   [[nodiscard]] int leader(int node) const { return nodes_.leaders()[index(node)]; }
   [[nodiscard]] const Group& ranks_of(int node) const { return nodes_[index(node)]; }
   [[nodiscard]] int node_of(int rank) const { return static_cast<int>(nodes_.index_of(rank)); }
@@ -198,8 +194,7 @@ plan::Plan alltoall_prop(const Request& request) {
         const Range block = request.pair(from, member);
         if (rank != leader && member == rank) {
           const Operand theirs = builder.take(1, leader, in_scratch(block, index), Builder::output(block));
-          const bool staged = theirs.space == plan::Space::line || theirs.space == plan::Space::slot;
-          builder.copy(Builder::output(block), staged ? placed(theirs, index) : theirs);
+          builder.copy(Builder::output(block), placed_if_staged(theirs, index));
         } else if (rank == leader && member == rank) {
           kept.push_back(arrived(block, index));
         } else if (rank == leader) {

@@ -32,8 +32,8 @@ plan::Plan barrier_dissemination_levels(const Request& request) {
     builder.await_signal(release, leader);
     return builder.finish();
   }
-  Group leaders = nodes.leaders(), others = node;
-  std::sort(leaders.begin(), leaders.end());
+  const Group leaders = nodes.leaders_ascending();
+  Group others = node;
   std::erase(others, leader);
   disseminate(builder, Teams::singles(leaders), leader, request.radix, over_nodes);
   builder.signal(release, others);

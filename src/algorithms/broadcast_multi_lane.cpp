@@ -12,17 +12,6 @@ namespace {
 using plan::Builder;
 using plan::Operand;
 
-// The next and the previous node in the chain that begins at the root's node; none at its ends.
-struct Chain {
-  std::optional<int> before, after;
-
-  Chain(const Columns& columns, int root, int rank) {
-    const int home = columns.node_of(root), here = columns.node_of(rank), nodes = columns.nodes();
-    if (here != home) before = (here + nodes - 1) % nodes;
-    if ((here + 1) % nodes != home) after = (here + 1) % nodes;
-  }
-};
-
 void give_from_root(Builder& builder, const Request& request, const Columns& columns) {
   const std::vector<int> others = columns.others_beside(request.rank);
   std::vector<int> readers;

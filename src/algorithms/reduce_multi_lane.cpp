@@ -13,7 +13,8 @@ plan::Plan reduce_multi_lane(const Request& request) {
   Builder builder = request.builder();
   builder.keep_in_slots();
   const Columns columns(request);
-  const int rank = request.rank, here = columns.node_of(rank), home = columns.node_of(request.root), nodes = columns.nodes();
+  const Chain chain(columns, request.root, request.rank);
+  const int rank = request.rank;
   const std::vector<int> leaders = columns.leaders_beside(rank);
   const auto partial = [&](int column) { return Operand{plan::Space::slot, 0, -1, columns.part(column)}; };
 
@@ -26,16 +27,16 @@ plan::Plan reduce_multi_lane(const Request& request) {
     std::vector<Fetch> items{[mine] { return Builder::input(mine); }};
     for (const int member : columns.others_beside(rank))
       items.emplace_back([&builder, member, mine] { return builder.take_part(0, member, mine, builder.scratch(0, mine)); });
-    if ((here + 1) % nodes != home) {
-      items.emplace_back([&, from = columns.leader((here + 1) % nodes, *led)] {
+    if (chain.after) {
+      items.emplace_back([&, from = columns.leader(*chain.after, *led)] {
         return builder.take(1, from, partial(*led), builder.scratch(0, mine));
       });
     }
     if (rank == request.root) {
       fold(builder, Builder::output(mine), items, 0);
     } else {
-      const int area = here == home ? 2 : 1;
-      const std::vector<int> up{here == home ? request.root : columns.leader((here + nodes - 1) % nodes, *led)};
+      const int area = chain.before ? 1 : 2;
+      const std::vector<int> up{chain.before ? columns.leader(*chain.before, *led) : request.root};
       const Operand place = builder.open(area, up, partial(*led));
       fold(builder, place, items, 0);
       builder.post(area, up, place);

@@ -141,7 +141,7 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
       });
     }
     emit(Kind::done, 0, -1);
-    plan.sections.push_back({false, plan::Turns::all, 0, 0, static_cast<std::uint32_t>(plan.steps.size())});
+    plan.sections.push_back({false, plan::LoopFragments::all, 0, 0, static_cast<std::uint32_t>(plan.steps.size())});
     plans->push_back(std::move(plan));
   }
   return plans;

@@ -295,16 +295,16 @@ struct Maker {
     }
   }
 
-  void turns(std::size_t number) {
-    using plan::Turns;
+  void fragments(std::size_t number) {
+    using plan::LoopFragments;
     const plan::Section& right = plan.sections[number];
     if (right.count == 0) return;
     const std::string where = "the loop of '" + plan::to_text(plan, plan.steps[right.first]) + "'";
-    constexpr std::pair<Turns, const char*> kTurns[] = {
-        {Turns::all, "all fragments"}, {Turns::but_last, "all but the last"}, {Turns::last, "the last"}};
-    for (const auto& [wrong, fragments] : kTurns)
-      if (wrong != right.turns)
-        spoil(Mutation::wrong_turns, static_cast<int>(right.first), "loop", where, fragments).sections[number].turns = wrong;
+    constexpr std::pair<LoopFragments, const char*> kWrong[] = {
+        {LoopFragments::all, "all fragments"}, {LoopFragments::but_last, "all but the last"}, {LoopFragments::last, "the last"}};
+    for (const auto& [wrong, name] : kWrong)
+      if (wrong != right.fragments)
+        spoil(Mutation::wrong_fragments, static_cast<int>(right.first), "loop", where, name).sections[number].fragments = wrong;
   }
 
   void whole() {
@@ -328,7 +328,7 @@ struct Maker {
     for (std::size_t i = 0; i < plan.sections.size(); ++i) {
       if (!is_cut || !plan.sections[i].loop) continue;
       lags(plan.sections[i]);
-      turns(i);
+      fragments(i);
     }
     whole();
   }
@@ -397,14 +397,14 @@ Excuse excuse_of_place(const Variant& variant, const Step& step, const Step& spo
   return step.dst == spoilt.dst && step.dst2 == spoilt.dst2 ? Excuse::same_value : Excuse::none;
 }
 
-Excuse excuse_of_turns(const Plan& plan, const Mutant& mutant) {
+Excuse excuse_of_fragments(const Plan& plan, const Mutant& mutant) {
   const auto loop = std::find_if(plan.sections.begin(), plan.sections.end(), [&](const plan::Section& section) {
     return section.count > 0 && section.first == static_cast<std::uint32_t>(mutant.step);
   });
   const auto first = plan.steps.begin() + mutant.step, last = first + loop->count;
   if (std::none_of(first, last, moves_data)) return Excuse::unneeded_order;
   const auto number = loop - plan.sections.begin();
-  const bool all = mutant.replacement.plan.sections[static_cast<std::size_t>(number)].turns == plan::Turns::all;
+  const bool all = mutant.replacement.plan.sections[static_cast<std::size_t>(number)].fragments == plan::LoopFragments::all;
   const bool copies = std::none_of(first, last, [](const Step& step) { return moves_data(step) && step.kind != Kind::copy; });
   return all && copies ? Excuse::same_value : Excuse::none;
 }
@@ -427,7 +427,7 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
       return harmless ? Excuse::harmless_move : Excuse::unneeded_order;
     }
     case Mutation::wrong_lag: return Excuse::same_order;
-    case Mutation::wrong_turns: return excuse_of_turns(plan, mutant);
+    case Mutation::wrong_fragments: return excuse_of_fragments(plan, mutant);
     case Mutation::wrong_condition: {
       const Step& spoilt = mutant.replacement.plan.steps[at(mutant.step)];
       return is_wait(spoilt.kind) && spoilt.when == plan::When::always ? Excuse::needless_wait : Excuse::none;
@@ -459,7 +459,7 @@ const char* name_of(Mutation mutation) {
     case Mutation::wrong_origin: return "wrong origin";
     case Mutation::swapped: return "operands swapped";
     case Mutation::wrong_lag: return "wrong lag";
-    case Mutation::wrong_turns: return "wrong turns";
+    case Mutation::wrong_fragments: return "wrong fragments";
     case Mutation::wrong_condition: return "wrong condition";
     case Mutation::early_expect: return "expected too early";
     case Mutation::wrong_whole: return "disagrees with the others";

@@ -1,6 +1,6 @@
 // Mutants show whether the checker finds faults. Every single step of a plan is spoilt in every way that a programmer might
-// spoil it, and so are the turns of its loops, and what the plan says as a whole. The checker must find something in at least
-// one case of the variant.
+// spoil it, and so are the fragments that its loops run for, and what the plan says as a whole. The checker must find something
+// in at least one case of the variant.
 //
 // Most explanations of survivors trust the checker, and would excuse one that sees no order at all. So mutants are also counted
 // by kind of step, and a test records how many of each kind are caught at least (tests/data/mutants.txt).
@@ -37,30 +37,30 @@
 namespace copse::analysis {
 
 enum class Mutation : std::uint8_t {
-  omit,          // the step is missing
+  omit,  // the step is missing
   early_signal,  // a post, publish or done is before a step that moves data
-  late_wait,     // a wait is for the ticket before; an acquire assumes a ring deeper by one
+  late_wait,  // a wait is for the ticket before; an acquire assumes a ring deeper by one
   wrong_peer,
   wrong_area,
   wrong_portion,  // a step has the portion before or after
-  wrong_more,     // a message ends too early, or goes on
+  wrong_more,  // a message ends too early, or goes on
   lost_reader,  // an acquire does not wait for one of its readers
   wrong_chunk,
-  wrong_place,   // another memory, or that of another rank; an acquire of the line alone
+  wrong_place,  // another memory, or that of another rank; an acquire of the line alone
   wrong_origin,  // packed blocks are thought to begin with another block
-  swapped,      // the operands of a reduction
+  swapped,  // the operands of a reduction
   wrong_lag,
-  wrong_turns,  // a loop runs for other fragments
+  wrong_fragments,  // a loop runs for other fragments
   wrong_condition,  // a wrong condition on whether something rides
   early_expect,  // an expect is before a step that uses its place, or waits for those who do
-  wrong_whole,   // the plan as a whole disagrees with the others on what all plans must say alike
+  wrong_whole,  // the plan as a whole disagrees with the others on what all plans must say alike
 };
 inline constexpr int kMutations = 17;
 [[nodiscard]] const char* name_of(Mutation mutation);
 
 struct Mutant {
   Mutation mutation{};
-  int step = 0;  // the step in the unspoilt plan; for wrong_turns, the first of the loop
+  int step = 0;  // the step in the unspoilt plan; for wrong_fragments, the first of the loop
   // The kind of step, as its text begins. In front of it stands "riding" if the step moves or announces what may ride, and
   // otherwise "conditional" if it has a condition. What is no step is a "loop" or a "plan".
   std::string kind;

@@ -58,7 +58,7 @@ std::size_t Script::cast_for(const ScriptedCall& call) {
 
 // Counts the awaits of each post. A post that nobody will await any more need not keep what it carries.
 void Script::count_awaits(Cast& cast) const {
-  using plan::Turns;
+  using plan::LoopFragments;
   for (auto* counts : {&cast.awaited_once, &cast.awaited, &cast.awaited_last}) counts->assign(cast.first_portion.back(), 0);
   for (const plan::Plan* plan : cast.plans) {
     for (const plan::Section& section : plan->sections) {
@@ -68,8 +68,8 @@ void Script::count_awaits(Cast& cast) const {
         const std::size_t post = cast.post_of(step.peer, step);
         if (post == Cast::kNone) continue;
         if (!section.loop) ++cast.awaited_once[post];
-        if (section.loop && section.turns != Turns::last) ++cast.awaited[post];
-        if (section.loop && section.turns != Turns::but_last) ++cast.awaited_last[post];
+        if (section.loop && section.fragments != LoopFragments::last) ++cast.awaited[post];
+        if (section.loop && section.fragments != LoopFragments::but_last) ++cast.awaited_last[post];
       }
     }
   }

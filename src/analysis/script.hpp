@@ -151,7 +151,7 @@ struct Cursor {
     const bool applies =
         step.when == plan::When::always || (step.when == plan::When::rides) == is_riding(*cursor.rides, step.whose);
     if (applies && fragment >= 0 &&
-        plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment), static_cast<std::uint64_t>(fragments)))
+        plan::is_among(section.fragments, static_cast<std::uint64_t>(fragment), static_cast<std::uint64_t>(fragments)))
       return &step;
     ++cursor.step;
   }

@@ -63,10 +63,10 @@ algorithms::Footprint footprint_of(const Situation& situation, const Decision& d
   return decision.algorithm->footprint(request_for(situation, decision));
 }
 
-// Returns the size up to which values ride. A value rides as long as rules.def would not have its blocks read or written where
-// they lie. A value that does not fit in a slot cannot ride. It must go by the kernel, even if that costs more. Blocks that are
-// packed ride together. An algorithm that uses only slots cannot move a value that does not ride. If there is such a value,
-// another algorithm makes the call anew.
+// Returns the size up to which values ride. A value rides if rules.def would send its blocks through lines or slots. A value that
+// does not fit in a slot cannot ride. It must go by the kernel, even if that costs more. Blocks that are packed ride together. An
+// algorithm that uses only slots cannot move a value that does not ride. If there is such a value, another algorithm makes the call
+// anew.
 std::size_t longest_ride(const Situation& situation, const Decision& decision) {
   Needs needs;
   needs.untold = decision.carrier != Carrier::slot;

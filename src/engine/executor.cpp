@@ -170,7 +170,7 @@ Outcome Executor::run_whole(const Program& program, const Call& call) {
   };
   const bool matters = block_bytes >= movement_.slot_stores().matters_from();
   for (const Program::Section& section : program.sections) {
-    if (section.turns == plan::Turns::but_last) continue;
+    if (section.fragments == plan::LoopFragments::but_last) continue;
     for (const Op& op : section.ops) {
       if (op.block && call.ragged) {
         if (op.when == plan::When::always || operands_.holds(op)) copy_block(op, call, ticket);
@@ -311,7 +311,7 @@ Outcome Executor::run_steps(const Program& program, const Call& call) {
     Outcome outcome = Outcome::done;
     if (section.loop && fragments_ > 1) {
       outcome = run_loop(program, section, call);
-    } else if (section.turns != plan::Turns::but_last) {
+    } else if (section.fragments != plan::LoopFragments::but_last) {
       for (; standing_.op < section.ops.size() && outcome == Outcome::done; ++standing_.op)
         outcome = step(section.ops[standing_.op], call, whole, section.loop);
       if (outcome != Outcome::done) --standing_.op;
@@ -331,7 +331,7 @@ Outcome Executor::run_loop(const Program& program, const Program::Section& secti
   for (std::uint64_t& iteration = standing_.iteration; iteration < fragments_ + section.max_lag; ++iteration) {
     for (std::size_t& op = standing_.op; op < section.ops.size(); ++op) {
       const std::uint64_t f = iteration - section.ops[op].lag;  // below zero it wraps around, and there is no such fragment
-      if (!plan::has_turn(section.turns, f, fragments_)) continue;
+      if (!plan::is_among(section.fragments, f, fragments_)) continue;
       const std::size_t first = f * call.fragment_count;
       // In a message made of blocks, the fragment is a piece of each block. block() cuts the pieces of blocks that end
       // earlier.

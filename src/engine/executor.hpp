@@ -1,6 +1,6 @@
-// The executor runs one rank's program in real memory. It is a loop over the program's operations. Other files do their work:
-// signals.hpp waits and posts, operands.hpp locates operands, movement.hpp copies and reduces, and messages.hpp sends and
-// receives.
+// The executor runs one rank's program in real memory. It goes through the program's operations in one of two loops (loops.hpp).
+// Other files do the work of an operation: signals.hpp waits and posts, operands.hpp locates operands, movement.hpp copies and
+// reduces, and messages.hpp sends and receives.
 #pragma once
 
 #include <cstddef>

@@ -225,7 +225,7 @@ void note_what_leaves(std::vector<Op>& ops) {
 void Compiler::add(const plan::Section& section) {
   auto& target = program_.sections.emplace_back();
   target.loop = in_loop_ = section.loop;
-  target.turns = section.turns;
+  target.fragments = section.fragments;
   target.max_lag = section.max_lag;
   Underway underway;
   for (std::uint32_t i = 0; i < section.count; ++i) {

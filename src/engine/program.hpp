@@ -67,7 +67,7 @@ struct Op {
 struct Program {
   struct Section {
     bool loop = false;
-    plan::Turns turns = plan::Turns::all;
+    plan::LoopFragments fragments = plan::LoopFragments::all;
     std::uint8_t max_lag = 0;
     std::vector<Op> ops;
   };
@@ -98,7 +98,7 @@ struct Program {
 // Compiles a plan for one communicator. `peers[r]` says how rank r is reached.
 [[nodiscard]] Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers);
 
-// Lets a rank that waits for nobody in this program wait until no other rank is more than a ring behind it, as a rank that posts
+// Adds a wait to a program that has none: the rank waits until every other rank is at most one ring behind it, as a rank that posts
 // does. Otherwise it could be any number of calls ahead, and its journal would have forgotten the calls that others ask for
 // (Geometry::journal_depth).
 void keep_in_reach(Program& program);

@@ -18,7 +18,8 @@ class Writer {
     write_loops();
     for (const Program::Section& section : program_.sections) {
       out_ << (section.loop ? "loop" : "once");
-      if (section.turns != plan::Turns::all) out_ << (section.turns == plan::Turns::last ? " last" : " but last");
+      if (section.fragments != plan::LoopFragments::all)
+        out_ << (section.fragments == plan::LoopFragments::last ? " last" : " but last");
       if (section.max_lag > 0) out_ << " lag " << int{section.max_lag};
       out_ << '\n';
       for (const Op& op : section.ops) write(op);

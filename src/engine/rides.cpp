@@ -1,7 +1,7 @@
 // Rides: values that travel with the publication of their giver (plan.hpp), in its line or in the slot beside it.
 //
-// A ride of one block is that block, as long as the giver's publication says. A ride of several blocks begins with a table of
-// the blocks' ends: 32 bits a block, in elements from the end of the table. The blocks follow in that order.
+// A ride of one block is the block itself. The giver's publication says how long it is. A ride of several blocks begins with a
+// table of the blocks' ends: 32 bits a block, in elements from the end of the table. The blocks follow in that order.
 #include <algorithm>
 #include <cstring>
 

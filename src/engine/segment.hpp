@@ -12,6 +12,7 @@
 
 #include "engine/signal/journal.hpp"
 #include "engine/signal/line.hpp"
+#include "plan/plan.hpp"
 #include "plan/rings.hpp"
 
 namespace copse::engine {
@@ -21,7 +22,7 @@ using plan::SlotClass;
 
 // What all ranks of a communicator agree on when it is made.
 struct Geometry : plan::Rings {
-  std::uint32_t areas = 16;
+  std::uint32_t areas = plan::kAreas;
   std::uint32_t helpers = 0;  // the last ranks, to which the others give orders
 
   [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }

@@ -43,20 +43,20 @@ std::vector<std::int32_t> Builder::locals(std::span<const std::int32_t> peers) c
   return result;
 }
 
-Builder::Part& Builder::part() {
-  if (parts_.empty()) parts_.emplace_back();
-  return parts_.back();
+Builder::Draft& Builder::draft() {
+  if (drafts_.empty()) drafts_.emplace_back();
+  return drafts_.back();
 }
 
 void Builder::once() {
-  parts_.emplace_back();
+  drafts_.emplace_back();
   lag_ = 0;
   portion_ = 0;
 }
 
-void Builder::loop(Turns turns) {
-  parts_.emplace_back().loop = true;
-  parts_.back().turns = turns;
+void Builder::loop(LoopFragments fragments) {
+  drafts_.emplace_back().loop = true;
+  drafts_.back().fragments = fragments;
   lag_ = 0;
   portion_ = 0;
 }
@@ -70,7 +70,7 @@ void Builder::portion(int number) {
 void Builder::lag(int iterations) {
   portion_ = 0;
   lag_ = static_cast<std::uint8_t>(iterations);
-  part().max_lag = std::max(part().max_lag, lag_);
+  draft().max_lag = std::max(draft().max_lag, lag_);
 }
 
 void Builder::need_areas(int areas) {
@@ -91,7 +91,7 @@ Step& Builder::emit(Kind kind, int area, int peer) {
   step.lag = lag_;
   if (kind == Kind::post || kind == Kind::await || kind == Kind::send || kind == Kind::receive) step.portion = portion_;
   step.peer = peer;
-  return part().steps.emplace_back(step);
+  return draft().steps.emplace_back(step);
 }
 
 Operand Builder::scratch(int number, Range range) { return scratch(number, range, origin_of(range)); }
@@ -120,15 +120,15 @@ Range Builder::whole_input(int owner) const {
 
 void Builder::acquire(int area, std::span<const std::int32_t> readers, Space space) {
   // All portions of a value, and all their readers, share one acquire.
-  auto& acquires = part().acquires;
+  auto& acquires = draft().acquires;
   auto own =
-      std::find_if(acquires.begin(), acquires.end(), [&](const auto& each) { return part().steps[each.first].area == area; });
+      std::find_if(acquires.begin(), acquires.end(), [&](const auto& each) { return draft().steps[each.first].area == area; });
   if (own == acquires.end()) {
     emit(Kind::acquire, area);
-    own = acquires.insert(own, {part().steps.size() - 1, {}});
+    own = acquires.insert(own, {draft().steps.size() - 1, {}});
   }
   for (const std::int32_t reader : readers) own->second.add(reader);
-  Step& step = part().steps[own->first];
+  Step& step = draft().steps[own->first];
   if (step.dst.space != Space::slot) step.dst = {space, static_cast<std::uint8_t>(area), rank_, {}};
 }
 
@@ -151,7 +151,7 @@ void Builder::send_to_remote(int area, std::span<const std::int32_t> readers, st
     if (local(readers[i])) continue;
     Step& step = emit(Kind::send, area, readers[i]);
     step.a = values[i];
-    auto& undrained = part().undrained;
+    auto& undrained = draft().undrained;
     if (undrained.empty() || undrained.back().area != step.area || undrained.back().a != step.a) undrained.push_back(step);
   }
 }
@@ -223,7 +223,7 @@ void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::s
   } else {
     const Operand place = open(area, near, value);
     std::vector<std::uint32_t> missing;
-    auto& staged = part().staged[static_cast<std::size_t>(area)];
+    auto& staged = draft().staged[static_cast<std::size_t>(area)];
     for (std::size_t i = 0; i < readers.size() && place != value; ++i) {
       if (!local(readers[i])) continue;
       staged.resize(parts[i].of);
@@ -254,7 +254,7 @@ void Builder::share_input(int area, std::span<const std::int32_t> readers, std::
 Operand Builder::take_part(int area, int from, Range part, Operand home) {
   pack(whole_input(from).count);
   if (local(from) && carrier_ == Carrier::put) {
-    this->part().takes = true;
+    draft().takes = true;
     touch(from);
     return {Space::peer_input, kPublishArea, from, part};
   }
@@ -263,7 +263,7 @@ Operand Builder::take_part(int area, int from, Range part, Operand home) {
 
 void Builder::drain_before_writing(const Operand& target) {
   std::array<bool, kAreas> drained{};
-  auto& undrained = part().undrained;
+  auto& undrained = draft().undrained;
   for (std::size_t i = 0; i < undrained.size(); ++i) {
     const std::uint8_t area = undrained[i].area;
     if (drained[area] || !overlap(undrained[i].a, target, terms_.apart)) continue;
@@ -278,7 +278,7 @@ void Builder::touch(int peer) { in_place_.touched.add(peer); }
 // A rank that takes from many others would search all its steps each time, so the steps of a long section are indexed.
 bool Builder::awaited(int area, int from) {
   constexpr std::size_t kShort = 64;
-  auto& steps = part().steps;
+  auto& steps = draft().steps;
   if (steps.size() < kShort) {
     return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
       return step.kind == Kind::await && step.area == area && step.peer == from && step.portion == portion_ && step.lag == lag_;
@@ -287,15 +287,15 @@ bool Builder::awaited(int area, int from) {
   const auto key = [](int peer, std::uint64_t portion, std::uint64_t of_area, std::uint64_t lag) {
     return static_cast<std::uint64_t>(peer) << 32 | portion << 16 | of_area << 8 | lag;
   };
-  for (std::size_t& next = part().indexed; next < steps.size(); ++next) {
+  for (std::size_t& next = draft().indexed; next < steps.size(); ++next) {
     const Step& step = steps[next];
-    if (step.kind == Kind::await) part().awaits.insert(key(step.peer, step.portion, step.area, step.lag));
+    if (step.kind == Kind::await) draft().awaits.insert(key(step.peer, step.portion, step.area, step.lag));
   }
-  return part().awaits.contains(key(from, portion_, static_cast<std::uint64_t>(area), lag_));
+  return draft().awaits.contains(key(from, portion_, static_cast<std::uint64_t>(area), lag_));
 }
 
 Operand Builder::take(int area, int from, Operand as, Operand home, Range given) {
-  part().takes = true;
+  draft().takes = true;
   if (!local(from)) {
     drain_before_writing(home);
     emit(Kind::receive, area, from).dst = home;
@@ -337,10 +337,10 @@ void Builder::reclaim_input(std::span<const std::int32_t> readers) {
 
 void Builder::copy(Operand dst, Operand src) {
   if (dst == src) return;
-  if (!part().steps.empty()) {  // a result that is wanted twice is stored twice in one pass
-    Step& last = part().steps.back();
+  if (!draft().steps.empty()) {  // a result that is wanted twice is stored twice in one pass
+    Step& last = draft().steps.back();
     if (last.kind == Kind::reduce && last.dst == src && last.dst2.space == Space::none && last.lag == lag_ &&
-        part().undrained.empty()) {
+        draft().undrained.empty()) {
       last.dst2 = dst;
       return;
     }
@@ -373,7 +373,7 @@ void Builder::signal(int area, std::span<const std::int32_t> readers) {
 }
 
 void Builder::await_signal(int area, int from) {
-  part().takes = true;
+  draft().takes = true;
   emit(local(from) ? Kind::await : Kind::receive, area, from);
 }
 
@@ -392,14 +392,14 @@ void Builder::delegate(int area, std::span<const std::int32_t> members, Operand 
 }
 
 void Builder::collect(int area) {
-  auto& steps = part().steps;
+  auto& steps = draft().steps;
   const auto begun = std::find_if(steps.rbegin(), steps.rend(),
                                   [area](const Step& step) { return step.kind == Kind::delegate && step.area == area; });
   if (begun == steps.rend()) return;
   Step step = *begun;
   step.kind = Kind::collect;
   step.lag = lag_;
-  part().takes = true;
+  draft().takes = true;
   steps.push_back(step);
 }
 
@@ -466,7 +466,7 @@ void Builder::copy_if_all_ride(Operand dst, Operand src) {
 void Builder::write_unless_it_rides(std::int32_t reader, Range block) {
   const Operand value = input(block);
   if (!local(reader)) return send_to_remote(0, {&reader, 1}, {&value, 1});
-  part().takes = true;
+  draft().takes = true;
   {
     const While own(publishing_);
     only(When::stays, rank_, emit(Kind::await, kPublishArea, reader));
@@ -478,7 +478,7 @@ void Builder::write_unless_it_rides(std::int32_t reader, Range block) {
 }
 
 void Builder::take_ride(int from, Range block, std::uint32_t number) {
-  part().takes = true;
+  draft().takes = true;
   plan_.one_fragment = true;
   if (!local(from)) {
     emit(Kind::receive, 0, from).dst = output(block);
@@ -499,11 +499,11 @@ void Builder::take_ride(int from, Range block, std::uint32_t number) {
 // Marks the copies to the output whose result neither this rank nor another reads there.
 void Builder::mark_last_copies() {
   std::vector<Operand> read = in_place_.read;
-  for (const Part& part : parts_)
+  for (const Draft& part : drafts_)
     for (const Step& step : part.steps)
       for (const Operand& operand : {step.a, step.b})
         if (operand.space == Space::output) read.push_back(operand);
-  for (Part& part : parts_)
+  for (Draft& part : drafts_)
     for (Step& step : part.steps)
       step.last = step.kind == Kind::copy && step.dst.space == Space::output &&
                   std::none_of(read.begin(), read.end(), [&](const Operand& each) { return overlap(each, step.dst); });
@@ -513,7 +513,7 @@ void Builder::mark_last_copies() {
 // its last part is given. It is taken as a whole when its first part is taken.
 void Builder::join_messages() {
   const auto has_data = [](const Step& step) { return step.a.space != Space::none || step.dst.space != Space::none; };
-  for (Part& part : parts_) {
+  for (Draft& part : drafts_) {
     std::map<std::tuple<Kind, int, int>, Step*> last;
     for (Step& step : part.steps) {
       if (step.kind != Kind::send && step.kind != Kind::receive) continue;
@@ -532,21 +532,21 @@ void Builder::exchange_addresses() {
   plan_.placed = terms_.modes.placed && !plan_.whole_scratch;
   if (terms_.modes.in == Sync::none && !plan_.whole_scratch) return;
   if (!in_place_.published && in_place_.touched.empty()) return;
-  std::vector<Part> rest;
-  rest.swap(parts_);
+  std::vector<Draft> rest;
+  rest.swap(drafts_);
   once();
   if (in_place_.published) {
     acquire(kPublishArea, {}, Space::line);
     emit(plan_.placed ? Kind::post : Kind::publish, kPublishArea);
   }
   for (int peer : in_place_.touched.all()) emit(Kind::await, kPublishArea, peer);
-  part().takes = !in_place_.touched.empty();
-  for (auto& later : rest) parts_.push_back(std::move(later));
+  draft().takes = !in_place_.touched.empty();
+  for (auto& later : rest) drafts_.push_back(std::move(later));
 }
 
 // Ends a section with the drains and the `done` that its steps still need. What was sent may be overwritten by later iterations
 // and by the caller, so it is drained. The last section that takes something from others says that it is done.
-void Builder::settle(Part& section, bool is_last) {
+void Builder::settle(Draft& section, bool is_last) {
   const auto add = [&section](Kind kind, int lag, int area = 0) {
     Step step;
     step.kind = kind;
@@ -565,7 +565,7 @@ void Builder::settle(Part& section, bool is_last) {
   if (is_last && reads_others) add(Kind::done, drain_lag);
 }
 
-void Builder::append(Part& section) {
+void Builder::append(Draft& section) {
   for (const auto& [at, readers] : section.acquires) {
     section.steps[at].peers_first = static_cast<std::uint32_t>(plan_.peers.size());
     section.steps[at].peers_count = static_cast<std::uint32_t>(readers.all().size());
@@ -581,31 +581,31 @@ void Builder::append(Part& section) {
   // A scratch from which a message is sent, or to which it comes, is in use for several iterations.
   if (over_wire && !plan_.whole_scratch && plan_.scratches > 0)
     plan_.scratch_depth = std::max<std::uint8_t>(plan_.scratch_depth, static_cast<std::uint8_t>(max_lag + 1));
-  plan_.sections.push_back({section.loop, section.turns, max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
+  plan_.sections.push_back({section.loop, section.fragments, max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
                             static_cast<std::uint32_t>(section.steps.size())});
   plan_.steps.insert(plan_.steps.end(), section.steps.begin(), section.steps.end());
 }
 
 Plan Builder::finish() {
   publishing_ = true;
-  if (!if_all_ride_.empty()) part().steps.insert(part().steps.end(), if_all_ride_.begin(), if_all_ride_.end());
+  if (!if_all_ride_.empty()) draft().steps.insert(draft().steps.end(), if_all_ride_.begin(), if_all_ride_.end());
   mark_last_copies();
   join_messages();
   exchange_addresses();
-  part();
-  std::size_t last = parts_.size() - 1;
-  while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
-  for (std::size_t i = 0; i < parts_.size(); ++i) settle(parts_[i], i == last);
+  draft();
+  std::size_t last = drafts_.size() - 1;
+  while (last > 0 && !drafts_[last].takes && !drafts_[last].loop) --last;
+  for (std::size_t i = 0; i < drafts_.size(); ++i) settle(drafts_[i], i == last);
   // The caller does not touch buffers that others still read. But a scratch does not belong to the caller, and the next call may
   // write it.
   if (terms_.modes.out == Sync::none && !plan_.whole_scratch) in_place_.reclaim_from = {};
   if (!in_place_.reclaim_from.empty() || !in_place_.reclaim_unless_ride.empty()) {
-    if (parts_.back().loop) once();
+    if (drafts_.back().loop) once();
     lag_ = 0;
     for (int reader : in_place_.reclaim_from.all()) emit(Kind::await_done, 0, reader);
     for (int reader : in_place_.reclaim_unless_ride) only(When::stays, rank_, emit(Kind::await_done, 0, reader));
   }
-  for (Part& section : parts_)
+  for (Draft& section : drafts_)
     if (!section.steps.empty()) append(section);
   return std::move(plan_);
 }

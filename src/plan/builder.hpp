@@ -58,7 +58,7 @@ class Builder {
 
   // These begin a section. Steps before the first call of either are a once-section.
   void once();
-  void loop(Turns turns = Turns::all);
+  void loop(LoopFragments fragments = LoopFragments::all);
   // The following steps in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth).
   void lag(int iterations);
   // What is given or taken from now on, until a lag or section begins, is portion `number` (0 and up) of its area's value.
@@ -126,10 +126,8 @@ class Builder {
   [[nodiscard]] Operand output_of(int peer, Range range = {}) { return at_peer(peer, output(range)); }
   // Tells whether a value between this rank and `peer` lies in its taker's memory when it is posted.
   [[nodiscard]] bool puts(int peer) const { return carrier_ == Carrier::put && local(peer); }
-  // Tells whether a value for `peer` is taken out of this rank's own buffer, by `peer` or by the wire.
-  [[nodiscard]] bool gives_in_place(int peer) const { return carrier_ == Carrier::get || !local(peer); }
-  // Tells whether values inside a node are copied into lines or slots.
-  [[nodiscard]] bool stages() const { return carrier_ == Carrier::line || carrier_ == Carrier::slot; }
+  // Tells whether a value between this rank and `peer` is copied into a line or slot.
+  [[nodiscard]] bool stages(int peer) const { return (carrier_ == Carrier::line || carrier_ == Carrier::slot) && local(peer); }
 
   // Taking. Waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave (input, output,
   // scratch or slot). Its range is the part that is wanted. `home` is where the wire, or a put, shall leave the value. `given` is
@@ -175,9 +173,9 @@ class Builder {
   [[nodiscard]] Plan finish();
 
  private:
-  struct Part {  // a section under construction
+  struct Draft {  // a section under construction
     bool loop = false;
-    Turns turns = Turns::all;
+    LoopFragments fragments = LoopFragments::all;
     std::uint8_t max_lag = 0;
     bool takes = false;
     std::vector<Step> steps;
@@ -189,7 +187,7 @@ class Builder {
   };
 
   Step& emit(Kind kind, int area = 0, int peer = -1);
-  Part& part();
+  Draft& draft();
   [[nodiscard]] bool local(int peer) const;
   [[nodiscard]] std::vector<std::int32_t> locals(std::span<const std::int32_t> peers) const;
   void acquire(int area, std::span<const std::int32_t> readers, Space space);
@@ -210,14 +208,14 @@ class Builder {
   void mark_last_copies();
   void join_messages();
   void exchange_addresses();
-  void settle(Part& section, bool is_last);
-  void append(Part& section);
+  void settle(Draft& section, bool is_last);
+  void append(Draft& section);
 
   int rank_;
   Carrier carrier_;
   std::span<const std::int32_t> nodes_;
   Plan plan_;
-  std::vector<Part> parts_;
+  std::vector<Draft> drafts_;
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
   Terms terms_;

@@ -5,8 +5,8 @@
 // also be printed. None of these knows which algorithm made it.
 //
 // Tickets. All ranks of a communicator number the fragments of its calls with one counter, the ticket. A call that starts at
-// ticket t and has F fragments owns tickets t .. t+F-1 on every rank. Nothing in shared memory is ever reset; everything is
-// compared with a ticket.
+// ticket t and has F fragments owns tickets t .. t+F-1 on every rank. No call resets anything in shared memory; everything
+// is compared with a ticket. Between calls, a rank zeroes its own lines, when nobody can wait for them any more.
 //
 // Shared memory of a rank. Only its owner writes it (except through a published address):
 //   line (rank, area)   A ring of cache-line pairs: a sequence word and up to kLinePayloadBytes of payload. The line of ticket
@@ -183,13 +183,13 @@ struct Step {
 // the call's last ticket. A loop runs for iterations 0 .. F-1+max_lag. A step of lag g works on fragment (iteration - g), and is
 // skipped if there is no such fragment. A loop may be for the last fragment alone, or for those before it; other sections may
 // stand between the two.
-enum class Turns : std::uint8_t { all, but_last, last };
-[[nodiscard]] constexpr bool has_turn(Turns turns, std::uint64_t fragment, std::uint64_t fragments) {
-  return fragment < fragments && (turns == Turns::all || (turns == Turns::last) == (fragment + 1 == fragments));
+enum class LoopFragments : std::uint8_t { all, but_last, last };
+[[nodiscard]] constexpr bool is_among(LoopFragments which, std::uint64_t fragment, std::uint64_t fragments) {
+  return fragment < fragments && (which == LoopFragments::all || (which == LoopFragments::last) == (fragment + 1 == fragments));
 }
 struct Section {
   bool loop = false;
-  Turns turns = Turns::all;
+  LoopFragments fragments = LoopFragments::all;
   std::uint8_t max_lag = 0;
   std::uint32_t first = 0, count = 0;  // range in Plan::steps
   friend bool operator==(const Section&, const Section&) = default;

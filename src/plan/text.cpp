@@ -192,7 +192,7 @@ std::string to_text(const Plan& plan) {
   out << contents_text(plan.contents) << '\n';
   for (const Section& section : plan.sections) {
     out << (section.loop ? "loop" : "once");
-    if (section.turns != Turns::all) out << (section.turns == Turns::last ? " last" : " but last");
+    if (section.fragments != LoopFragments::all) out << (section.fragments == LoopFragments::last ? " last" : " but last");
     if (section.max_lag > 0) out << " lag " << int{section.max_lag};
     out << '\n';
     for (std::uint32_t i = 0; i < section.count; ++i) {

@@ -214,7 +214,7 @@ int depth(const Tree& tree) {
   return deepest;
 }
 
-std::vector<RankSpan> extents(const Tree& tree) {
+std::vector<RankSpan> spans(const Tree& tree) {
   std::vector<RankSpan> result(tree.parent.size());
   const std::vector<int> order = top_down(tree);
   for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
@@ -228,19 +228,19 @@ std::vector<RankSpan> extents(const Tree& tree) {
 }
 
 bool preserves_rank_order(const Tree& tree) {
-  const std::vector<RankSpan> all = extents(tree);
+  const std::vector<RankSpan> all = spans(tree);
   return std::all_of(all.begin(), all.end(), [](const RankSpan& each) { return each.unbroken(); });
 }
 
 SurveyedTree::SurveyedTree(Tree tree) : Tree(std::move(tree)) {
-  extents = shape::extents(*this);
+  spans = shape::spans(*this);
   place.resize(parent.size());
   for (const auto& siblings : children) {
     most_children = std::max(most_children, static_cast<int>(siblings.size()));
     for (std::size_t i = 0; i < siblings.size(); ++i) place[as_index(siblings[i])] = static_cast<int>(i);
   }
   depth = shape::depth(*this);
-  keeps_order = std::all_of(extents.begin(), extents.end(), [](const RankSpan& each) { return each.unbroken(); });
+  keeps_order = std::all_of(spans.begin(), spans.end(), [](const RankSpan& each) { return each.unbroken(); });
 }
 
 std::vector<int> combining_order(const Tree& tree, int rank) {

@@ -71,7 +71,7 @@ struct RankSpan {
   int size = 0;
   [[nodiscard]] bool unbroken() const { return high - low + 1 == size; }
 };
-[[nodiscard]] std::vector<RankSpan> extents(const Tree& tree);  // for each rank, of the subtree below it
+[[nodiscard]] std::vector<RankSpan> spans(const Tree& tree);  // for each rank, of the subtree below it
 
 // Returns whether a reduction over this tree can keep rank order, as a non-commutative operator needs. It can if every
 // subtree holds an unbroken interval of ranks. Then each rank combines its own value and its children's results in the
@@ -81,7 +81,7 @@ struct RankSpan {
 // A tree with properties that would otherwise be computed again for every rank.
 struct SurveyedTree : Tree {
   explicit SurveyedTree(Tree tree);
-  std::vector<RankSpan> extents;  // for each rank, of its subtree; in a forest, only within the root's tree
+  std::vector<RankSpan> spans;  // for each rank, of its subtree; in a forest, only within the root's tree
   std::vector<int> place;       // for each rank, its index among its parent's children
   int depth = 0, most_children = 0;
   bool keeps_order = false;  // the value of preserves_rank_order

@@ -77,8 +77,8 @@ class Change {
     each(input, output, blocks);
   }
   void in(Section& section) {
-    auto& [loop, turns, max_lag, first, count] = section;
-    each(loop, turns, max_lag, first, count);
+    auto& [loop, fragments, max_lag, first, count] = section;
+    each(loop, fragments, max_lag, first, count);
   }
   void in(Step& step) {
     auto& [kind, when, area, lag, portion, last, more, peer, whose, dst, dst2, a, b, peers_first, peers_count] = step;
@@ -122,8 +122,8 @@ void expect_all_fields_to_show(const Plan& plan) {
 
 TEST(PlanText, ShowsEveryFieldOfEveryKindOfStep) {
   Plan bare, filled{5, 9, 2, 3, 2, true, true, true, true, true, 4, {Extent::own, Extent::all, 9}, {}, {}, {}};
-  bare.sections = {{false, Turns::all, 0, 0, 1}};
-  filled.sections = {{true, Turns::last, 1, 0, 1}};
+  bare.sections = {{false, LoopFragments::all, 0, 0, 1}};
+  filled.sections = {{true, LoopFragments::last, 1, 0, 1}};
   for (int k = 0; k <= static_cast<int>(Kind::collect); ++k) {
     for (int s = 0; s <= static_cast<int>(Space::ride); ++s) {
       const auto kind = static_cast<Kind>(k);

@@ -89,7 +89,7 @@ def show_check(console: Console, cells: list[dict[str, Any]]) -> None:
 
 def calibrate_command(
     output: Annotated[Path, typer.Option(help="the machine's file to write")] = Path("machine.json"),
-    seconds: Annotated[int, typer.Option(min=1, max=600, help="begin no round of measurements after so long")] = 10,
+    seconds: Annotated[int, typer.Option(min=1, max=600, help="start no new round of measurements after this many seconds")] = 10,
     check: Annotated[bool, typer.Option("--check", help="then compare prices on the file with calls that run here")] = False,
     machine: Annotated[str, typer.Option(help="with --check: compare with this machine (a name or a file), and measure none")] = "",
     ranks: Annotated[str, typer.Option(help="with --check: numbers of ranks")] = "2,8",

@@ -31,5 +31,5 @@ def cache() -> Path:
 
 
 def make(target: str) -> str:
-    """Returns how to mend what `make <target>` of the checkout makes."""
+    """Returns what to do if the result of `make <target>` is missing."""
     return "this installation is incomplete: install Copse again" if INSTALLED else f"run: make -C {ROOT} {target}"

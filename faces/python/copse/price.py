@@ -16,7 +16,7 @@ LETTERS = {"line": "", "slot": "s", "get": "g", "put": "p"}  # of carriers, in t
 
 
 def price_command(context: typer.Context) -> None:
-    """Price every algorithm that could run a call on a machine, and show where the time goes. Arguments go to the walker.
+    """Price every algorithm that could run a call on a machine, and show where the time goes. Arguments are passed to copse-native price.
 
     --plot FILE.png [COLLECTIVE...] draws who wins where on all recorded machines instead.
     """

@@ -16,10 +16,10 @@ class Branches {
  public:
   explicit Branches(const shape::SurveyedTree& tree) : tree_(tree) {}
 
-  [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
+  [[nodiscard]] bool is_leaf(int top) const { return span(top).size == 1; }
   // Returns all blocks from the first to the last of a branch, with those of other branches between them.
   [[nodiscard]] plan::Range span(int top) const {
-    return plan::chunks_from(extent(top).low, extent(top).high - extent(top).low + 1, tree_.size());
+    return plan::chunks_from(span(top).low, span(top).high - span(top).low + 1, tree_.size());
   }
   // Returns the blocks of a branch as runs of neighbours, but not the block of rank `without`.
   [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
@@ -33,7 +33,7 @@ class Branches {
   }
 
  private:
-  [[nodiscard]] const shape::RankSpan& extent(int top) const { return tree_.extents[static_cast<std::size_t>(top)]; }
+  [[nodiscard]] const shape::RankSpan& span(int top) const { return tree_.spans[static_cast<std::size_t>(top)]; }
 
   const shape::SurveyedTree& tree_;
 };
@@ -202,13 +202,13 @@ void pass_tokens(Builder& builder, const Request& request, int tokens) {
   builder.once();
   if (place.before >= 0) builder.await_signal(1, place.before);
   if (beside_root) pass_on();
-  builder.loop(plan::Turns::but_last);
+  builder.loop(plan::LoopFragments::but_last);
   move();
   if (!beside_root) {
     builder.once();
     pass_on();
   }
-  builder.loop(plan::Turns::last);
+  builder.loop(plan::LoopFragments::last);
   move();
   if (!up || !local) return;
   builder.once();

@@ -38,6 +38,17 @@ class Columns {
   int count_;
 };
 
+// The next and the previous node in the chain that begins at the root's node; none at its ends.
+struct Chain {
+  std::optional<int> before, after;
+
+  Chain(const Columns& columns, int root, int rank) {
+    const int home = columns.node_of(root), here = columns.node_of(rank), nodes = columns.nodes();
+    if (here != home) before = (here + nodes - 1) % nodes;
+    if ((here + 1) % nodes != home) after = (here + 1) % nodes;
+  }
+};
+
 // Returns a tree in which a team hangs below its leader, and the leaders of a column hang below the one on the root's node. On that
 // node, all ranks hang below the root.
 [[nodiscard]] const shape::SurveyedTree& column_tree(const Request& request);

@@ -188,7 +188,7 @@ class Partials {
     for (const Parcel& parcel : parcels) {
       // Blocks that have not been combined with anything come first. They are not copied if the reader can read the input.
       for (const Range& blocks : touched_.select(parcel.blocks, false)) {
-        if (builder_.gives_in_place(parcel.rank)) {
+        if (!builder_.stages(parcel.rank)) {
           builder_.give(area_, std::vector{parcel.rank}, Builder::input(blocks));
           continue;
         }

@@ -47,7 +47,7 @@ using Rounds = std::vector<Round>;
 // Flat inside each node, k-nomial between the nodes' leaders (UPC PROP).
 [[nodiscard]] Rounds prop_rounds(const Request& request);
 
-// Returns the rounds of this rank without the blocks that whoever would take them has from the beginning. Rank r has `held[r]`.
+// Returns the rounds of this rank without the blocks that their taker already has. Rank r has `held[r]`.
 [[nodiscard]] Rounds lacking(Rounds rounds, int rank, const Held& held);
 
 // The block with which a rank's packed blocks begin: block 0 or, for schedules whose ranges wrap around, its own block.
@@ -79,6 +79,8 @@ void reduce_scatter_sockets(plan::Builder& builder, const Request& request, plan
 [[nodiscard]] std::vector<plan::Range> pair_runs(const Request& request, int from, const Group& to);
 // Returns the operand for blocks that lie from index `index` on in a line, slot or scratch.
 [[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
+// Returns that of a line or slot, and any other operand as it is.
+[[nodiscard]] plan::Operand placed_if_staged(const plan::Operand& operand, std::uint32_t index);
 
 // Blocks that are given one in each round, each to one rank. They use two places in turn, and a rank that has taken a block
 // says so. So a line or slot holds only one block, whatever the number of blocks. Uses three areas, from `area` on.

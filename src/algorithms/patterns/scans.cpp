@@ -15,7 +15,7 @@ void scan_flat(Builder& builder, const Request& request, bool exclusive) {
   builder.give(0, after, Builder::input());
   std::vector<Fetch> items;
   for (int other = 0; other < rank; ++other) {
-    const int place = exclusive && other + 1 == rank ? 1 : 0;  // the fold takes this message first, and it waits for the second
+    const int place = exclusive && other + 1 == rank ? 1 : 0;  // the fold takes this one first, and keeps it for the second
     items.emplace_back([&builder, other, place] { return builder.take(0, other, Builder::input(), builder.scratch(place)); });
   }
   if (!exclusive) items.emplace_back([] { return Builder::input(); });

@@ -52,7 +52,7 @@ namespace {
 // Returns, for each rank of a tree, the tiles of the ranks in its subtree. Every subtree is an interval of ranks.
 Held tiles_below(const shape::SurveyedTree& tree) {
   Held tiles;
-  for (const shape::RankSpan& extent : tree.extents) tiles.push_back(plan::chunks_from(extent.low, extent.size, tree.size()));
+  for (const shape::RankSpan& span : tree.spans) tiles.push_back(plan::chunks_from(span.low, span.size, tree.size()));
   return tiles;
 }
 

@@ -31,6 +31,8 @@ Operand placed(Operand place, std::uint32_t index) {
   return place;
 }
 
+Operand placed_if_staged(const Operand& operand, std::uint32_t index) { return staged(operand) ? placed(operand, index) : operand; }
+
 TwoPlaces::TwoPlaces(Builder& builder, int area, int rounds)
     : builder_(builder), area_(area), waits_for_(static_cast<std::size_t>(rounds), -1) {}
 
@@ -44,8 +46,7 @@ void TwoPlaces::give(int round, int reader, Operand value) {
   await_turn(round);
   builder_.portion(round / 2);
   builder_.give(area(round), std::vector{reader}, value);
-  const bool copied = builder_.stages();
-  if (copied && builder_.shares_memory_with(reader)) waits_for_[static_cast<std::size_t>(round)] = reader;
+  if (builder_.stages(reader)) waits_for_[static_cast<std::size_t>(round)] = reader;
 }
 
 Operand TwoPlaces::open(int round, int reader, Range block) {
