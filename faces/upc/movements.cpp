@@ -41,7 +41,7 @@ void touch(Checks& checks, const Thread& thread, const Array& side, std::size_t 
 }
 
 void check(Thread& thread, const Movement& asked) {
-  const bool permutes = asked.collective == Collective::permute;
+  const bool permutes = algorithms::traits_of(asked.collective).permutes;
   Checks checks(thread, asked.function);
   checks.pointer("dst", asked.dst.at);
   checks.pointer("src", asked.src.at);
@@ -74,7 +74,8 @@ void move(bupc_team_t team, Movement asked) {
   if (thread.check) check(thread, asked);
   must_not_be_null(thread, asked.function, "dst", asked.dst.at);
   must_not_be_null(thread, asked.function, "src", asked.src.at);
-  if (asked.collective == Collective::permute) must_not_be_null(thread, asked.function, "perm", asked.perm);
+  const algorithms::Traits& traits = algorithms::traits_of(asked.collective);
+  if (traits.permutes) must_not_be_null(thread, asked.function, "perm", asked.perm);
   std::vector<int> permutation;
   Arguments arguments;
   arguments.collective = asked.collective;
@@ -84,14 +85,14 @@ void move(bupc_team_t team, Movement asked) {
   arguments.input = thread.mine(asked.src.at.address);
   arguments.output = thread.mine(asked.dst.at.address);
   enter(thread, asked.function, asked.flags);
-  if (asked.collective == Collective::permute) {
+  if (traits.permutes) {
     permutation = permutation_of(thread, asked);
     arguments.permutation = permutation.data();
   }
   // In a broadcast, every thread has one buffer. The root gives src to the others and copies it to its own block of dst besides.
-  const bool gives = asked.collective == Collective::broadcast && thread.me == arguments.root;
+  const bool gives = traits.one_buffer && thread.me == arguments.root;
   if (gives) arguments.output = const_cast<void*>(arguments.input);
-  else if (asked.collective == Collective::broadcast) arguments.input = arguments.output;
+  else if (traits.one_buffer) arguments.input = arguments.output;
   communicator::OwnCopy own;
   if (gives) own = {thread.mine(asked.dst.at.address), arguments.input, asked.bytes};
   run(thread, asked.function, arguments, asked.src.at.address, asked.dst.at.address, asked.flags, own);

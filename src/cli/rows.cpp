@@ -243,10 +243,15 @@ void print_rows(const RowsQuery& query) {
   std::vector<Task> all;
   const auto add = [&](const Section& section, const Ranks& ranks) {
     if (query.ranks != 0 && query.ranks != ranks.priced) return;
-    for (std::size_t reach = 0; reach < std::size(kReaches); ++reach)
-      for (int collective = 0; collective <= static_cast<int>(Collective::reduce_scatter); ++collective)
-        if (reach != 1 || (section.machine->kernel && !algorithms::traits_of(static_cast<Collective>(collective)).reduces))
-          all.push_back({sections.size() - 1, ranks, reach, static_cast<Collective>(collective), {}});
+    for (std::size_t reach = 0; reach < std::size(kReaches); ++reach) {
+      for (int number = 0; number < algorithms::kCollectives; ++number) {
+        const auto collective = static_cast<Collective>(number);
+        const algorithms::Traits& traits = algorithms::traits_of(collective);
+        if (traits.permutes || traits.along_edges) continue;  // what they cost depends on who gives to whom
+        if (reach != 1 || (section.machine->kernel && !traits.reduces))
+          all.push_back({sections.size() - 1, ranks, reach, collective, {}});
+      }
+    }
   };
   for (const price::Parameters& machine : machines) {
     sections.push_back({&machine, 1, static_cast<int>(machine.machine.cores().size())});

@@ -1,6 +1,6 @@
 // Which of the executor's two loops runs a call. Most calls have one fragment and one of Copse's operators. If such a call is
-// short, the number of its instructions decides how long it takes. run_whole is for these calls. run_steps is for all others, for calls
-// that are started, and for calls after a refused one.
+// short, the number of its instructions decides how long it takes. run_whole is for these calls. run_steps is for all others, for
+// calls that are started, and for calls after a refused one.
 #pragma once
 
 #include <cstddef>
