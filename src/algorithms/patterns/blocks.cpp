@@ -16,10 +16,10 @@ class Branches {
  public:
   explicit Branches(const shape::SurveyedTree& tree) : tree_(tree) {}
 
-  [[nodiscard]] bool is_leaf(int top) const { return span(top).size == 1; }
+  [[nodiscard]] bool is_leaf(int top) const { return ranks_below(top).size == 1; }
   // Returns all blocks from the first to the last of a branch, with those of other branches between them.
   [[nodiscard]] plan::Range span(int top) const {
-    return plan::chunks_from(span(top).low, span(top).high - span(top).low + 1, tree_.size());
+    return plan::chunks_from(ranks_below(top).low, ranks_below(top).high - ranks_below(top).low + 1, tree_.size());
   }
   // Returns the blocks of a branch as runs of neighbours, but not the block of rank `without`.
   [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
@@ -33,7 +33,7 @@ class Branches {
   }
 
  private:
-  [[nodiscard]] const shape::RankSpan& span(int top) const { return tree_.spans[static_cast<std::size_t>(top)]; }
+  [[nodiscard]] const shape::RankSpan& ranks_below(int top) const { return tree_.spans[static_cast<std::size_t>(top)]; }
 
   const shape::SurveyedTree& tree_;
 };
