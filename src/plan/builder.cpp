@@ -499,12 +499,12 @@ void Builder::take_ride(int from, Range block, std::uint32_t number) {
 // Marks the copies to the output whose result neither this rank nor another reads there.
 void Builder::mark_last_copies() {
   std::vector<Operand> read = in_place_.read;
-  for (const Draft& part : drafts_)
-    for (const Step& step : part.steps)
+  for (const Draft& draft : drafts_)
+    for (const Step& step : draft.steps)
       for (const Operand& operand : {step.a, step.b})
         if (operand.space == Space::output) read.push_back(operand);
-  for (Draft& part : drafts_)
-    for (Step& step : part.steps)
+  for (Draft& draft : drafts_)
+    for (Step& step : draft.steps)
       step.last = step.kind == Kind::copy && step.dst.space == Space::output &&
                   std::none_of(read.begin(), read.end(), [&](const Operand& each) { return overlap(each, step.dst); });
 }
@@ -513,9 +513,9 @@ void Builder::mark_last_copies() {
 // its last part is given. It is taken as a whole when its first part is taken.
 void Builder::join_messages() {
   const auto has_data = [](const Step& step) { return step.a.space != Space::none || step.dst.space != Space::none; };
-  for (Draft& part : drafts_) {
+  for (Draft& draft : drafts_) {
     std::map<std::tuple<Kind, int, int>, Step*> last;
-    for (Step& step : part.steps) {
+    for (Step& step : draft.steps) {
       if (step.kind != Kind::send && step.kind != Kind::receive) continue;
       Step*& before = last[{step.kind, step.peer, step.area}];
       if (before != nullptr && before->portion == step.portion && has_data(*before) && has_data(step)) before->more = true;

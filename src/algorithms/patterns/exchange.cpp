@@ -257,7 +257,7 @@ void reduce_scatter_in(Builder& builder, const Request& request, int area, const
   struct Peer {
     Rounds rounds;
     std::size_t left;
-    Blocks combined;  // blocks that this rank has combined with something before the round in hand
+    Blocks combined;  // blocks that the peer has combined with something before the round in hand
   };
   std::map<int, Peer> peers;
   const auto combined_by = [&](int rank, std::size_t before) -> const Blocks& {

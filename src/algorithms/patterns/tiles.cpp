@@ -1,8 +1,6 @@
 // Tiles of a fragment that go to ranks and from rank to rank.
 #include "algorithms/patterns/patterns.hpp"
 
-#include <algorithm>
-
 namespace copse::algorithms {
 
 using plan::Builder;
