@@ -75,7 +75,10 @@ int Sendrecv_replace(void* buffer, Count count, Raw type, int to, int out_tag, i
   if (known == nullptr || count < 0 || !message_bytes(count, known->size, bytes) || bytes > kLongest)
     return helped([&] { return Width::Sendrecv_replace(buffer, count, type, to, out_tag, from, in_tag, comm, status); });
   std::vector<char> packed(std::max<std::size_t>(1, bytes));  // some MPIs refuse null even for nothing
-  if (const int error = pack(*known, buffer, static_cast<std::size_t>(count), packed.data()); error != MPI_SUCCESS) return error;
+  if (const int error = pack(*known, buffer, static_cast<std::size_t>(count), packed.data()); error != MPI_SUCCESS) {
+    real().Comm_call_errhandler_(handle<MPI_Comm>(comm), error);
+    return error;
+  }
   return Sendrecv<Width, Count>(packed.data(), static_cast<Count>(bytes), raw_of(MPI_PACKED), to, out_tag, buffer, count, type,
                                 from, in_tag, comm, status);
 }

@@ -66,6 +66,7 @@ void say_mistake(const std::string& mistake) {
 }
 
 int finish(MPI_Comm, int, void*, void*) {
+  if (phase() == Phase::passing) return MPI_SUCCESS;
   return guarded("MPI_Finalize", [] {
     finish_requests();
     set(Phase::passing);
@@ -84,6 +85,15 @@ int never_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
+// Lets this rank learn of MPI_Finalize, which deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still
+// works (MPI-4.1 11.2.4). It does so whichever language called it. Returns false if an attribute cannot be set. Then Copse must
+// not work, because it might call the MPI behind the end.
+bool learns_of_the_end() {
+  int keyval = 0;
+  return real().Comm_create_keyval_(never_copy, finish, &keyval, nullptr) == MPI_SUCCESS &&
+         real().Comm_set_attr_(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
+}
+
 void note_another_mpis_table() {
   const choose::Table* const table = settings().table.get();
   if (table == nullptr || !table->is_of_another_mpi(settings().mpi)) return;
@@ -99,11 +109,6 @@ void work() {
   prepare_requests();
   prepare_communicators();
   static_cast<void>(communicator::crowding(1));  // it reads a file, which is not to be a cost of the first calls
-  // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still works (MPI-4.1
-  // 11.2.4). It does so whichever language called it.
-  int keyval = 0;
-  real().Comm_create_keyval_(never_copy, finish, &keyval, nullptr);
-  real().Comm_set_attr_(MPI_COMM_SELF, keyval, nullptr);
   set(stacked_tools().behind ? Phase::beneath : Phase::working);
 }
 
@@ -158,7 +163,7 @@ void begin() {
   mine[Word::minus_build] = -build;
   mine[Word::first_mistaken] = mistake.empty() ? ranks : rank;
   const bool wants_helpers = settings().collective_processors.of_node(1) > 0;
-  mine[Word::wanted] = settings().disable ? 0 : wants_helpers ? kWithHelpers : 1;
+  mine[Word::wanted] = settings().disable || !learns_of_the_end() ? 0 : wants_helpers ? kWithHelpers : 1;
   mine[Word::untraced] = settings().trace ? 0 : 1;
   mine[Word::unbound] = needless.empty() ? 0 : 1;
   mine[Word::joins_at] = first_served_call();
@@ -203,7 +208,7 @@ bool begin_late(const void* caller) {
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
   // The ranks of the world have not told one another what they want, because MPI_Init has bypassed its wrapper. The ranks of each
   // communicator do so when they join (joining.cpp).
-  set_agreed(settings().disable || !mistake.empty(), settings().trace, 1);
+  set_agreed(settings().disable || !mistake.empty() || !learns_of_the_end(), settings().trace, 1);
   work();
   return true;
 }

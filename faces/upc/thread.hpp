@@ -29,6 +29,7 @@ struct Barrier {
 };
 
 // A UPC thread, as one of all threads or as a member of a team. In a team, `me` and `threads` count the members of the team.
+// Many fields: all that UPC's functions find out about the thread that calls them.
 struct Thread {
   int me = 0, threads = 1;
   std::vector<int> members;  // the UPC threads of the team, in its order; empty: all

@@ -14,7 +14,7 @@ using plan::Operand;
 
 // Reduces the tile of this rank. The tile goes up the tree of regions, comes down finished, and is given to the region.
 // Returns the ranks that read it from this rank.
-std::vector<int> reduce_tile(Builder& builder, const Request& request, const Standing& here) {
+std::vector<int> reduce_tile(Builder& builder, const Request& request, const InRegion& here) {
   const plan::Range mine = here.tile(here.place);
   const Operand home = Builder::output(mine);
   const Links links = links_over_regions(request, here, 0);
@@ -45,7 +45,7 @@ std::vector<int> reduce_tile(Builder& builder, const Request& request, const Sta
 
 plan::Plan allreduce_tiled_hierarchical(const Request& request) {
   Builder builder = request.builder();
-  const Standing here = standing_of(request);
+  const InRegion here = in_region_of(request);
   builder.loop();
   std::vector<int> readers = share_in_region(builder, here);
   if (here.reduces()) {

@@ -12,7 +12,7 @@ plan::Plan reduce_tiled_hierarchical(const Request& request) {
   using plan::Operand;
   Builder builder = request.builder();
   builder.keep_in_slots();
-  const Standing here = standing_of(request);
+  const InRegion here = in_region_of(request);
   const std::vector<int> to{request.root};
   const bool is_root = request.rank == request.root;
   const auto kept = [&](std::size_t number) { return Operand{plan::Space::slot, 0, -1, here.tile(number)}; };

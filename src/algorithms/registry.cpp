@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostInPairs = 65535;  // the most ranks for which every pair has a number
 
-const Algorithm kRows[] = {
+constexpr Algorithm kRows[] = {
 #define ALGORITHM(collective, name, carriers, keeps_order, fragments, source, summary) \
   {Collective::collective, #name, collective##_##name, carriers, keeps_order, fragments, source, summary},
 #define PACK(...)
@@ -26,6 +26,9 @@ const Algorithm kRows[] = {
 #undef PACK
 #undef ALGORITHM
 };
+
+static_assert(std::is_partitioned(std::begin(kRows), std::end(kRows), [](const Algorithm& row) { return !row.served(); }),
+              "the rows with kServed come last: all() ends before them");
 
 // The algorithms that count by themselves how many blocks a line or slot holds at a time.
 struct Packer {

@@ -117,7 +117,7 @@ struct Algorithm {
   // alltoall with blocks of different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
-  [[nodiscard]] bool served() const { return (carriers & kServed) != 0; }
+  [[nodiscard]] constexpr bool served() const { return (carriers & kServed) != 0; }
   [[nodiscard]] bool delegates() const { return (carriers & kDelegates) != 0; }
   [[nodiscard]] int least_ranks() const { return served() ? 2 : 1; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }

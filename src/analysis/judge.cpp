@@ -18,7 +18,7 @@ Lines::Lines(const Script& script) : depth_(at(script.subject().line_depth)) {
 
 Judge::Judge(const Script& script, std::size_t most, WaitUse* use)
     : script_(script), values_(script.ranks(), static_cast<int>(script.calls())), clocks_(script.ranks()), order_(clocks_),
-      store_(script), posts_{Lines(script), Addresses(script.ranks())}, calls_(script.calls()), report_{most, use} {
+      store_(script), posts_{Lines(script), TakenAddresses(script.ranks())}, calls_(script.calls()), report_{most, use} {
   for (std::size_t call = 0; call < script.calls(); ++call) {
     if (store_.cuts(call).clash().empty()) continue;
     report_.verdict.findings.push_back(
@@ -205,7 +205,7 @@ void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
   } else if (line.posted != ticket) {  // in every schedule: otherwise the two would race
     find(Fault::deadlock, now, "that line holds ticket " + std::to_string(line.posted) + " by then, and not this one");
   }
-  if (area != plan::kPublishArea || now.plan->placed || ticket < script_.act(now.call).first) return;
+  if (!now.plan->takes_addresses(*now.step) || ticket < script_.act(now.call).first) return;
   if (published) {
     posts_.addresses.take(now.rank, peer, now.call);
   } else {

@@ -16,9 +16,9 @@ namespace copse::analysis {
 
 // Holds, for each rank and peer, the call whose addresses of that peer the rank has taken. For few ranks this is a table, which
 // is the fastest. For many ranks it holds only the pairs that have ever taken addresses.
-class Addresses {
+class TakenAddresses {
  public:
-  explicit Addresses(int ranks) : ranks_(at(ranks)), dense_(ranks <= kFew) {
+  explicit TakenAddresses(int ranks) : ranks_(at(ranks)), dense_(ranks <= kFew) {
     if (dense_) calls_.assign(ranks_ * ranks_, kNone);
   }
   void take(int rank, int peer, std::size_t call) {
@@ -104,7 +104,7 @@ class Judge : public Quiet {
  private:
   struct Posts {  // what posts have told
     Lines lines;
-    Addresses addresses;
+    TakenAddresses addresses;
   };
   struct Sent {  // the contents of a message
     bool data;

@@ -76,11 +76,6 @@ void Traffic::move(int from, int to, double bytes) {
   moved[number].bytes += bytes;
 }
 
-double Traffic::from_to(int from, int to) const {
-  const std::uint32_t number = pairs.find(at(from) * at(ranks) + at(to));
-  return number == Numbers::kNone ? 0 : moved[number].bytes;
-}
-
 double Traffic::across(const topology::Placement& places, Level level) const {
   double sum = 0;
   for (const Flow& flow : moved)

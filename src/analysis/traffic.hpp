@@ -28,7 +28,6 @@ struct Traffic {
   Numbers pairs;                   // from * ranks + to: the index in `moved`
 
   void move(int from, int to, double bytes);
-  [[nodiscard]] double from_to(int from, int to) const;
   // Returns the bytes between ranks that do not share an object of the level.
   [[nodiscard]] double across(const topology::Placement& places, topology::Level level) const;
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/equations.hpp"
 #include "cli/helpers_table.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
@@ -21,7 +22,8 @@ constexpr int kHelpedRanks = 512;  // the paper's
 
 constexpr const char* kHelp =
     "usage: copse price COLLECTIVE BYTES[K|M] [options]\n"
-    "Prices every algorithm and carrier that could run a message, or blocks, of that many bytes.\n"
+    "Prices every algorithm and carrier that could run a message, or blocks, of that many bytes. Beside an allreduce on one\n"
+    "node stand HMPI's equations.\n"
     "  --machine M        a recorded machine (default ig; --machines lists them), or a file: machine.json\n"
     "  -n, --ranks N      default: one for each core of each node\n"
     "  --nodes N          default 1\n"
@@ -100,16 +102,20 @@ bool has_level(price::Part part) {
          part == price::Part::kernel;
 }
 
-// Places the ranks on the machine, and asks what everything that could run the call costs there.
-std::vector<Priced> rows_of(Query& query, const price::Parameters& machine) {
+// Places the ranks on the machine.
+topology::Placement place(Query& query, const price::Parameters& machine) {
   const int nodes = static_cast<int>(query.nodes), cores = nodes * static_cast<int>(machine.machine.cores().size());
   const int ranks = query.ranks > 0 ? static_cast<int>(query.ranks) : cores;
   if (nodes > ranks) refuse("--nodes: there are more nodes than ranks");
   query.situation.nodes = nodes;
   query.situation.ranks = ranks;
   query.situation.oversubscribed = ranks > cores;
-  const Pricer pricer(machine, query.situation,
-                      analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, ranks));
+  return analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, ranks);
+}
+
+// Asks what everything that could run the call costs.
+std::vector<Priced> rows_of(const Query& query, const price::Parameters& machine, const topology::Placement& places) {
+  const Pricer pricer(machine, query.situation, places);
   constexpr int kRadices[] = {2, 4, 8};
   return pricer.all({query.collective, query.bytes, query.strict, query.cold, static_cast<int>(query.calls)}, kRadices,
                     query.algorithm);
@@ -206,7 +212,8 @@ int price_calls(Arguments arguments) {
                   query.ranks > 0 ? static_cast<int>(query.ranks) : kHelpedRanks, query.json);
     return 0;
   }
-  const std::vector<Priced> rows = rows_of(query, machine);
+  const topology::Placement places = place(query, machine);
+  const std::vector<Priced> rows = rows_of(query, machine, places);
   if (rows.empty())
     refuse(query.algorithm.empty() ? "nothing can run this call"
                                    : "no algorithm called '" + query.algorithm + "' can run this call; see copse explain");
@@ -216,6 +223,7 @@ int price_calls(Arguments arguments) {
     std::printf("%s\n", json_list(objects).c_str());
   } else {
     print(query, rows);
+    if (query.collective == Collective::allreduce && !query.strict) print_equations(machine, places, query.bytes, rows);
   }
   return 0;
 }

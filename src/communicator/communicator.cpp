@@ -22,8 +22,8 @@ Communicator::~Communicator() {
 
 int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
-const topology::Placement& Communicator::places() const { return state_->group->kin->terms.places; }
-const Capabilities& Communicator::capabilities() const { return state_->group->kin->terms.capabilities; }
+const topology::Placement& Communicator::places() const { return state_->group->kin->conditions.places; }
+const Capabilities& Communicator::capabilities() const { return state_->group->kin->conditions.capabilities; }
 bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
 
 std::string Communicator::save_lessons() const {

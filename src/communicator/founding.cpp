@@ -243,23 +243,23 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   Kin& kin = *result;
   kin.id = {census.cards.front().process, census.cards.front().founded};
   kin.ground = {census.card(census.leader()), census.leader()};
-  kin.terms.places = placement_of(census.cards, settings);
+  kin.conditions.places = placement_of(census.cards, settings);
   for (const Card& card : census.cards) kin.reached.pids.push_back(card.pid);
   using Stores = choose::Stores;
   const bool measured = settings.slots == Stores::measured;
   const bool streamed = settings.slots == Stores::streamed || (measured && agreed.costs.streamed);
-  kin.terms.capabilities = {census.nodes,
-                            static_cast<int>(census.here.size()),
-                            agreed.threads,
-                            agreed.heap && !agreed.threads,
-                            agreed.kernel,
-                            census.crowded,
-                            streamed,
-                            reach.heap_why_not,
-                            reach.kernel_why_not};
-  choose::Situation& situation = kin.terms.situation;
+  kin.conditions.capabilities = {census.nodes,
+                                 static_cast<int>(census.here.size()),
+                                 agreed.threads,
+                                 agreed.heap && !agreed.threads,
+                                 agreed.kernel,
+                                 census.crowded,
+                                 streamed,
+                                 reach.heap_why_not,
+                                 reach.kernel_why_not};
+  choose::Situation& situation = kin.conditions.situation;
   situation.ranks = static_cast<int>(census.cards.size());
-  situation.places = &kin.terms.places;
+  situation.places = &kin.conditions.places;
   situation.mpi = !settings.mpi.empty();
   situation.delegates = agreed.leaders;
   situation.nodes = census.nodes;
@@ -270,17 +270,17 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   situation.oversubscribed = census.crowded;
   const engine::Costs& costs = agreed.costs;
   if (costs.kernel > 0) situation.costs = {costs.write, costs.read, costs.kernel};
-  situation.like = census.crowded ? choose::kLikeNone : choose::most_like(kin.terms.places);
-  situation.numa = shape::groups(kin.terms.places, topology::Level::numa) > census.nodes;
+  situation.like = census.crowded ? choose::kLikeNone : choose::most_like(kin.conditions.places);
+  situation.numa = shape::groups(kin.conditions.places, topology::Level::numa) > census.nodes;
 
-  Tuning& tuning = kin.terms.tuning;
+  Tuning& tuning = kin.conditions.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
   tuning.wait.cancellable = progress.cancellable();
   // A shared heap has the program's buffers, or copies that a rank allocates there. A region has only the windows. Copse chooses
   // by whether there is a region, so all ranks must say the same about it.
   const bool maps_alone = !agreed.kernel && agreed.heap;
   tuning.heap_only = maps_alone && !reach.threads && !has_region;
-  kin.terms.windows_alone = maps_alone && !agreed.threads && has_region;
+  kin.conditions.windows_alone = maps_alone && !agreed.threads && has_region;
   const auto last_cache = settings.topology.empty() ? census.last_cache_bytes
                                                     : last_cache_bytes(topology::Machine::from(settings.topology)).value_or(0);
   if (last_cache > 0) tuning.stream_from = last_cache;
@@ -318,11 +318,11 @@ int Group::first_ended() const {
 
 std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment& where, engine::Wire* over, std::uint64_t ticket) const {
   const auto lost = [this](int other) { return has_ended(other); };
-  auto executor = std::make_unique<engine::Executor>(where, kin->reached.peers, rank, kin->terms.tuning.wait, over, lost,
+  auto executor = std::make_unique<engine::Executor>(where, kin->reached.peers, rank, kin->conditions.tuning.wait, over, lost,
                                                      progress->scratches());
   executor->begin_at(ticket);
   executor->while_waiting([everything = progress.get()] { everything->idle(); });
-  const Tuning& tuning = kin->terms.tuning;
+  const Tuning& tuning = kin->conditions.tuning;
   if (tuning.heap_only) executor->publish_from_heap_only();
   executor->stream_from(tuning.stream_from);
   executor->store_slots(tuning.slots);
@@ -397,7 +397,7 @@ Founded found_among(const KinOffer& offer, std::span<const KinWord> words, std::
   for (const KinWord& word : words)
     if (static_cast<std::int64_t>(word.ticket - ticket) > 0) ticket = word.ticket;
   int number = first_in_common(words, [](const KinWord& word) { return word.free; });
-  if (number < 0) number = kin->plots.grow(*bootstrap, kin->ground, kin->terms.capabilities.ranks_here);
+  if (number < 0) number = kin->plots.grow(*bootstrap, kin->ground, kin->conditions.capabilities.ranks_here);
   if (number < 0) return {};
   Plot plot = kin->plots.take(number);
   Pledge pledge(plot.segment, kin->reached.peers[static_cast<std::size_t>(rank)].local, rank);

@@ -23,6 +23,7 @@ struct Pair {
   std::size_t gives = 0, takes = 0;
 };
 
+// Many fields: a job that is interrupted goes on later with nothing but these. They stand in groups, by the stage that needs them.
 struct Job {
   struct Kept {  // copies of a started call's arguments and of what they refer to
     Arguments arguments;

@@ -234,9 +234,9 @@ Outcome Communicator::State::advance(Job& job, bool polling) {
     return Outcome::done;
   }
   running = job.arguments->collective;
-  if (!traced) return advance_untold(job, polling);
+  if (!traced) return advance_untimed(job, polling);
   const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = advance_untold(job, polling);
+  const Outcome outcome = advance_untimed(job, polling);
   job.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (job.stage == Job::Stage::over) {
     job.now.route->tally->add(job.now.call.count * job.now.call.element_bytes, job.seconds);
@@ -244,7 +244,7 @@ Outcome Communicator::State::advance(Job& job, bool polling) {
   return outcome;
 }
 
-Outcome Communicator::State::advance_untold(Job& job, bool polling) {
+Outcome Communicator::State::advance_untimed(Job& job, bool polling) {
   const Arguments& arguments = *job.arguments;
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);

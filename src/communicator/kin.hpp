@@ -40,8 +40,8 @@ struct Tuning {
   engine::SlotStores slots;
 };
 
-// The facts by which calls among these kin are chosen and run.
-struct Terms {
+// The conditions under which calls among these kin are chosen and run.
+struct Conditions {
   // Ranks reach one another's windows (Relaxation), but no other buffers.
   bool windows_alone = false;
   Capabilities capabilities;
@@ -128,7 +128,7 @@ struct Kin {
     std::uint64_t process = 0, founded = 0;
     friend bool operator==(const Id&, const Id&) = default;
   } id;
-  Terms terms;
+  Conditions conditions;
   Reached reached;
   Ground ground;
   Plots plots;

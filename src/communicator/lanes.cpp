@@ -32,7 +32,7 @@ std::optional<Lane> Lanes::take(Group& group, std::string& why_not) {
   const std::lock_guard lock(mutex_);
   const Entry& entry = entries_[static_cast<std::size_t>(number)];
   const engine::Geometry geometry = lane_geometry(group.plot.segment.geometry());
-  const std::size_t bytes = engine::Segment::bytes(geometry, group.kin->terms.capabilities.ranks_here);
+  const std::size_t bytes = engine::Segment::bytes(geometry, group.kin->conditions.capabilities.ranks_here);
   const std::shared_ptr<engine::Mapping>& memory = blocks_[entry.block];
   return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.plot.segment)};
 }
@@ -75,7 +75,7 @@ bool Lanes::reclaim(Group& group) {
 // Adds a block of lanes. If that is not possible, `why_not` says why.
 void Lanes::grow(Group& group, std::string& why_not) {
   const engine::Geometry geometry = lane_geometry(group.plot.segment.geometry());
-  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.kin->terms.capabilities.ranks_here);
+  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.kin->conditions.capabilities.ranks_here);
   std::size_t count = std::min(std::max(kFirstBlock, 4 * blocks_.size() * kFirstBlock), kBlockMost);
   count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / lane_bytes));
   if (group.wire != nullptr)

@@ -15,6 +15,7 @@
 
 namespace copse::communicator {
 
+// Many fields: whoever waits asks several of these flags, and must find them in one place.
 class Progress {
  public:
   enum class Went : std::uint8_t { nowhere, on, over };

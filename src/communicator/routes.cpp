@@ -21,8 +21,8 @@ constexpr std::size_t kPermutedKept = 64;
 // table may make more decisions than there are places. The decisions beyond that share the last place, for which nothing is
 // learned.
 constexpr unsigned kClassBits = 8, kLastClass = (1U << kClassBits) - 1;
-static_assert(algorithms::kCollectives * 16U << kClassBits <= 1U << 16, "every kind needs a number");
-unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 16 + variant; }
+static_assert(algorithms::kCollectives * kVariants << kClassBits <= 1U << 16, "every kind needs a number");
+unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * kVariants + variant; }
 Kind kind_of(Collective collective, unsigned variant, std::size_t number) {
   return static_cast<Kind>(place_of(collective, variant) << kClassBits | std::min<std::size_t>(number, kLastClass));
 }
@@ -45,8 +45,8 @@ void count(Recent& recent) {
 
 void Routes::begin(const Group& group, const engine::Executor& executor, Trace& trace, bool in_lane) {
   group_ = &group;
-  situation_ = group.kin->terms.situation;
-  if (group.kin->terms.windows_alone) situation_.addressable = situation_.anywhere = situation_.direct = false;
+  situation_ = group.kin->conditions.situation;
+  if (group.kin->conditions.windows_alone) situation_.addressable = situation_.anywhere = situation_.direct = false;
   situation_.delegates = situation_.delegates && !in_lane;
   executor_ = &executor;
   trace_ = &trace;
@@ -124,7 +124,7 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
   auto at = first_up_to(routes, bytes);
   if (at == routes.end() || (*at)->decision.from > bytes) {
     auto route = std::make_unique<Route>();
-    choose::Situation situation = group_->kin->terms.situation;  // windows can be reached, even where nothing else can
+    choose::Situation situation = group_->kin->conditions.situation;  // windows can be reached, even where nothing else can
     situation.delegates = situation_.delegates;
     route->decision = choose::choose(group_->settings, situation, arguments.collective, bytes, needs);
     open(*route);
@@ -136,7 +136,8 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
                                             : program(route.decision, arguments.root, modes);
   };
   const engine::Program* chosen = &made();
-  if (group_->kin->terms.windows_alone && chosen->scratch_shared) {  // peers would reach into scratches, which lie in no window
+  if (group_->kin->conditions.windows_alone &&
+      chosen->scratch_shared) {  // peers would reach into scratches, which lie in no window
     const choose::Decision before = route.decision;
     route.decision = choose::choose(group_->settings, situation_, arguments.collective, bytes, needs);
     route.decision.from = std::max(route.decision.from, before.from);
@@ -316,7 +317,7 @@ engine::Program Routes::prepare(const choose::Decision& decision, int root, algo
   request.carrier = decision.carrier;
   request.radix = decision.radix;
   request.modes = modes;
-  request.places = &group_->kin->terms.places;
+  request.places = &group_->kin->conditions.places;
   engine::Program program = executor_->prepare(decision.algorithm->plan(request));
   if (modes == plan::Modes{}) engine::keep_in_reach(program);  // a rank that refuses a call asks the others' journals
   return program;

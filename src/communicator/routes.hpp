@@ -56,6 +56,9 @@ inline constexpr unsigned kStrict = 1, kInexact = 2, kAlien = 4;
   return (combine->commutative ? 0 : kStrict) | (combine->exact ? 0 : kInexact) | (combine->delegable ? 0 : kAlien);
 }
 
+// The calls of a collective differ in what they need of an algorithm, which makes so many variants (Routes::variant_of).
+inline constexpr unsigned kVariants = 16;
+
 class Routes {
  public:
   // Must be called before the first call. Tallies are kept in `trace`. In a lane, other ways are never tried for calls that come
@@ -122,7 +125,6 @@ class Routes {
     engine::Program program;
   };
   // The routes of one collective, by variant_of, and in the order of their sizes.
-  static constexpr unsigned kVariants = 16;
   using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, kVariants>;
   static constexpr unsigned kInexactly = 4;
   [[nodiscard]] static unsigned variant_of(choose::Needs needs, bool inexact) {

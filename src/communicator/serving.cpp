@@ -1,6 +1,8 @@
 // Communicators with helpers (docs/decisions/helpers.md): what callers tell their helpers, and what helpers do.
 #include <unistd.h>
 
+#include <array>
+
 #include "communicator/state.hpp"
 
 namespace copse::communicator {
@@ -8,13 +10,13 @@ namespace copse::communicator {
 using algorithms::Collective;
 
 bool Communicator::can_serve_some(Collective collective) {
-  switch (collective) {
-    case Collective::barrier:
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::allreduce: return true;
-    default: return false;
-  }
+  static const auto kServed = [] {
+    std::array<bool, algorithms::kCollectives> served{};
+    for (const algorithms::Algorithm& row : algorithms::every())
+      if (row.served()) served[static_cast<std::size_t>(row.collective)] = true;
+    return served;
+  }();
+  return kServed[static_cast<std::size_t>(collective)];
 }
 
 // A user's operator cannot leave its process.
@@ -42,7 +44,7 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
   // The first caller may have refused its last calls, and ended. All orders that it has given are visible by then. Other callers
   // may still make the calls that it refused. They need not wait for this helper.
   const bool last_orders = executor.refuses_all(0);
-  const std::optional<engine::Order> order = executor.next_order(last_orders);
+  const std::optional<engine::Order> order = executor.orders().find(executor.ticket(), last_orders);
   if (!order && last_orders) {
     executor.refuse_from(state.calls + 1);
     return Served::ended;
@@ -71,7 +73,7 @@ bool Communicator::is_forsaken() const {
 void Communicator::State::send_helpers_home() {
   if (!group || group->settings.helpers == 0 || group->rank != 0 || failure.outcome != Outcome::done) return;
   if (group->kin->reached.pids.front() != getpid()) return;
-  if (seat.executor->is_in_step()) seat.executor->give({.end = true});
+  if (seat.executor->is_in_step()) seat.executor->orders().give({.end = true}, seat.executor->ticket());
   else seat.executor->refuse_from(calls + 1);
 }
 

@@ -81,7 +81,7 @@ struct Communicator::State final : Progress::Task {
   void bind(Job& job);
   void set_aside(Job& job) const;
   Outcome advance(Job& job, bool polling);
-  Outcome advance_untold(Job& job, bool polling);
+  Outcome advance_untimed(Job& job, bool polling);
   [[nodiscard]] Outcome verdict(Job& job) const;
 
   // serving.cpp

@@ -26,7 +26,7 @@ struct Window {
   [[nodiscard]] std::byte* output_of(std::int32_t rank) const { return (rank == root ? input : output) + rank * stride; }
 };
 
-// All but the addresses and `order` is the same on all ranks, except in calls of untold sizes.
+// Everything except the addresses and `order` is the same on all ranks, unless the call is one of untold sizes.
 // Many fields: they are what a call binds, on the path of every short call. Smaller structures would be filled one by one all the
 // same.
 struct Call {

@@ -14,7 +14,7 @@ namespace copse::engine {
 Executor::Executor(const Segment& segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire* wire,
                    std::function<bool(int)> lost, ScratchPool& scratches)
     : here_(segment, std::move(peers), me), signals_(here_, policy, std::move(lost)), operands_(here_, scratches),
-      movement_(scratches), messages_(wire, signals_, operands_) {}
+      movement_(scratches), messages_(wire, signals_, operands_), orders_(here_) {}
 
 void Executor::give_up() {
   signals_.blame(here_.me);
@@ -27,31 +27,6 @@ bool Executor::give_memory_back() {
   forget_pages(here_.segment.rings(here_.me_here));
   operands_.forget_scratch();
   return true;
-}
-
-void Executor::give(const Order& order) {
-  Line& line = here_.segment.order(here_.me_here, signals_.ticket());
-  std::memcpy(line.payload, &order, sizeof order);
-  line.post(signals_.ticket());  // partner: next_order
-}
-
-std::optional<Order> Executor::next_order(bool of_all) {
-  constexpr int kAtOnce = 8;
-  const int callers = here_.callers();
-  const std::uint64_t ticket = signals_.ticket();
-  for (int i = 0; i < (of_all ? callers : std::min(callers, kAtOnce)); ++i) {
-    const Peer& caller = here_.peer(ordered_by_);
-    if (caller.local >= 0) {
-      const Line& line = here_.segment.order(caller.local, ticket);
-      if (line.reached(ticket)) {
-        Order order;
-        std::memcpy(&order, line.payload, sizeof order);
-        return order;
-      }
-    }
-    ordered_by_ = (ordered_by_ + 1) % callers;
-  }
-  return std::nullopt;
 }
 
 // Operations ----------------------------------------------------------------------------------------------
@@ -68,7 +43,7 @@ inline Outcome Executor::acquire(const Op& op, const Call& call, std::uint64_t t
   const Outcome outcome = signals_.await(op.ring, ticket, op.portion, op.peer);
   if (!op.publication || outcome != Outcome::done) return outcome;
   const Addresses& theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
-  // If another rank has written one block into this rank's output, this rank learns the block's size only here.
+  // A publication says how long a block is that does not ride. If another rank writes it, this rank learns that only here.
   if (theirs.ride == Addresses::kStays && call.untold && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
     note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
   return outcome;
@@ -247,7 +222,7 @@ Outcome Executor::begin(const Program& program, const Call& call) {
   standing_.begun = true;
   refusals.note_begun(call.number, signals_.ticket());
   if (call.order != nullptr) [[unlikely]]
-    give(*call.order);
+    orders_.give(*call.order, signals_.ticket());
   operands_.begin(program, call, fragments_ == 1);
   cut_off_ = {};
   if (refusals.aside()) [[unlikely]]

@@ -14,6 +14,7 @@
 #include "engine/movement.hpp"
 #include "engine/neighbours.hpp"
 #include "engine/operands.hpp"
+#include "engine/orders.hpp"
 #include "engine/outcome.hpp"
 #include "engine/program.hpp"
 #include "engine/signals.hpp"
@@ -71,12 +72,8 @@ class Executor {
   // Tells whether this rank numbers calls with the same tickets as the others. It does unless it has refused a call since it last
   // made one.
   [[nodiscard]] bool is_in_step() { return !signals_.refusals().aside(); }
-  // Gives the helpers of this node an order for the call that comes next. A call that has an order gives it by itself when it
-  // begins.
-  void give(const Order& order);
-  // Only helpers call this. Returns the order of the call that comes next, if a caller has given it. With many callers, the helper
-  // looks at some of them at a time, unless `of_all` is set.
-  [[nodiscard]] std::optional<Order> next_order(bool of_all);
+  // The orders for the helpers of this node. A call that has an order (Call::order) gives it by itself when it begins.
+  [[nodiscard]] Orders& orders() { return orders_; }
   // Gives back the memory of this rank's lines and slots. It is charged again when it is used. Does nothing and returns false while
   // another rank may read there. No call may be under way on this rank.
   bool give_memory_back();
@@ -126,10 +123,10 @@ class Executor {
   Operands operands_;
   Movement movement_;
   Messages messages_;
+  Orders orders_;
   std::uint64_t fragments_ = 1;  // of the current call
   CutOff cut_off_;
   bool heap_only_ = false;
-  int ordered_by_ = 0;  // the rank that has given the last order that was found
   std::optional<StandIns> stand_ins_;  // of the current call
 
   // Where the current call stands: whether it has begun, and the operation at which it waits.

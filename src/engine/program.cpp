@@ -165,7 +165,7 @@ void Compiler::find_signal(const plan::Step& step, Op& op) {
       break;
     case plan::Kind::await:
       op.ring = ring_of(step.peer, step.area);
-      op.publication = step.area == plan::kPublishArea && !plan_.placed;
+      op.publication = plan_.takes_addresses(step);
       break;
     case plan::Kind::done: op.ring = &segment_.progress(local_of(plan_.rank)); break;
     case plan::Kind::await_done: op.ring = &segment_.progress(local_of(step.peer)); break;

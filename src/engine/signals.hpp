@@ -16,6 +16,7 @@
 
 namespace copse::engine {
 
+// Many fields: one wait reads most of them, so they stand together.
 class Signals {
  public:
   // A long wait for a rank of this node calls `lost` now and then, which says whether that rank has died.

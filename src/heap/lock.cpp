@@ -2,6 +2,7 @@
 // memory of the ranks and UPC's are mapped as a whole. So a program that locks its memory would use up the node's memory.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,22 +45,32 @@ void lock_mappings(int maps) {
   }
 }
 
+int system_call(int flags) { return static_cast<int>(syscall(SYS_mlockall, flags)); }
+
+// First locks everything that is mapped, which allocates nothing. Then allocates, mapping by mapping.
+int lock_what_is_used(int flags) {
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (maps < 0) return system_call(flags);
+  const int result = system_call(flags | MCL_ONFAULT);
+  if (result == 0) {
+    if ((flags & MCL_FUTURE) != 0) system_call(MCL_FUTURE);  // later mappings are locked as asked
+    const int error = errno;
+    lock_mappings(maps);
+    errno = error;
+  }
+  close(maps);
+  return result;
+}
+
 }  // namespace
 }  // namespace copse::heap
 
 extern "C" __attribute__((visibility("default"))) int mlockall(int flags) noexcept {
-  const auto system_call = [](int with) { return static_cast<int>(syscall(SYS_mlockall, with)); };
-  if ((flags & (MCL_CURRENT | MCL_ONFAULT)) != MCL_CURRENT) return system_call(flags);
-  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (maps < 0) return system_call(flags);
-  // First lock everything that is mapped, which allocates nothing. Then allocate, mapping by mapping.
-  int result = system_call(flags | MCL_ONFAULT);
-  if (result == 0) {
-    if ((flags & MCL_FUTURE) != 0) system_call(MCL_FUTURE);  // later mappings are locked as asked
-    const int error = errno;
-    copse::heap::lock_mappings(maps);
-    errno = error;
-  }
-  close(maps);
+  if ((flags & (MCL_CURRENT | MCL_ONFAULT)) != MCL_CURRENT) return copse::heap::system_call(flags);
+  // mlockall is no cancellation point, but open, read and close are. A thread that ended here would end the process.
+  int cancelling = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+  const int result = copse::heap::lock_what_is_used(flags);
+  pthread_setcancelstate(cancelling, nullptr);
   return result;
 }

@@ -27,7 +27,7 @@ bool is_signal(Kind kind) { return kind == Kind::post || kind == Kind::publish; 
 
 // A memory that is cut into chunks, and the last step that used each of them (kAtHead: none). Neighbours that one step used are one
 // run.
-class Cut {
+class ChunkUses {
  public:
   void note(const Operand& used, std::ptrdiff_t step) {
     last_ = step;
@@ -86,8 +86,8 @@ class LastUses {
   // Returns the last step that used what `place` overlaps (overlap.hpp), or kAtHead. The place must be watched.
   [[nodiscard]] std::ptrdiff_t of(const Operand& place) const {
     std::ptrdiff_t result = kAtHead;
-    for (const auto& [chunks, cut] : memories_.at(memory_of(place)))
-      result = std::max(result, chunks == place.range.of ? cut.last(place) : cut.last());
+    for (const auto& [chunks, uses] : memories_.at(memory_of(place)))
+      result = std::max(result, chunks == place.range.of ? uses.last(place) : uses.last());
     return result;
   }
 
@@ -100,7 +100,7 @@ class LastUses {
   }
 
   bool apart_;
-  std::map<Memory, std::map<std::uint32_t, Cut>> memories_;  // by the number of chunks
+  std::map<Memory, std::map<std::uint32_t, ChunkUses>> memories_;  // by the number of chunks
 };
 
 class Placing {

@@ -49,6 +49,7 @@ struct Terms {
   bool apart = false;
 };
 
+// Many fields: an algorithm says one fact after the other, and the builder keeps each until the plan is finished.
 class Builder {
  public:
   // `nodes[r]` is the node of rank r. Ranks share memory exactly when their nodes are equal. If `nodes` is empty, there is
@@ -84,8 +85,10 @@ class Builder {
   // thus find out together if there are not enough. Throws Exhausted.
   static void need_areas(int areas);
   // Says that values of up to this many blocks are given at a time. All ranks must say so, with the same number for every
-  // root.
-  void pack(std::uint32_t blocks) { plan_.pack = std::max(plan_.pack, blocks); }
+  // root. In a message that is not made of blocks, it has no effect: a slot holds a fragment, and so all tiles of it.
+  void pack(std::uint32_t blocks) {
+    if (plan_.contents.blocks > 0) plan_.pack = std::max(plan_.pack, blocks);
+  }
 
   // Operands.
   [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }

@@ -93,9 +93,9 @@ enum class Space : std::uint8_t {
   scratch,      // my private memory, number `area`; a fragment (once-section, or whole_scratch: a message) long
   line,         // the payload of line (rank, area) of the current ticket
   slot,         // slot (rank, area) of the current ticket
-  peer_input,    // the send buffer of `rank`, through the address it published on `area`
-  peer_output,   // the receive buffer of `rank`, through the address it published on `area`
-  peer_scratch,  // scratch number `area` of `rank`, through the address it published
+  peer_input,    // the send buffer of `rank`, through the address that it published
+  peer_output,   // the receive buffer of `rank`, through the address that it published
+  peer_scratch,  // scratch number `area` of `rank`, through the address that it published
   ride,          // what rides with the publication of `rank`
 };
 
@@ -215,6 +215,10 @@ struct Plan {
 
   [[nodiscard]] std::span<const std::int32_t> peers_of(const Step& step) const {
     return {peers.data() + step.peers_first, step.peers_count};
+  }
+  // Tells whether a step is an await that takes its peer's addresses.
+  [[nodiscard]] bool takes_addresses(const Step& step) const {
+    return step.kind == Kind::await && step.area == kPublishArea && !placed;
   }
   friend bool operator==(const Plan&, const Plan&) = default;
 };

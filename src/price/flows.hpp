@@ -8,6 +8,7 @@
 
 namespace copse::price {
 
+// Many fields: `sharing_` holds what share() computes with, so that it need not ask for memory each time.
 class Flows {
  public:
   Flows();

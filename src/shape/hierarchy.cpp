@@ -94,26 +94,11 @@ Hierarchy numacol(Arrangement inside) {
   return {{{Level::node, binomial}, {Level::board, binomial}, {Level::package, binomial}, {Level::numa, binomial}}, inside};
 }
 
-Hierarchy every_level(Arrangement arrangement) {
-  Hierarchy hierarchy{{}, arrangement};
-  for (const Level level : kAllLevels) hierarchy.layers.push_back({level, arrangement});
-  return hierarchy;
-}
-
 Tree make_tree(const Hierarchy& hierarchy, const Placement& placement, int root) {
   Tree tree = unlinked(static_cast<int>(placement.size()), root);
   Composer(tree, placement, hierarchy.inside).link_group(all_ranks(placement), root, hierarchy.layers);
   order_children(tree);
   return tree;
-}
-
-int crossings(const Tree& tree, const Placement& placement, Level level) {
-  int count = 0;
-  for (int rank = 0; rank < tree.size(); ++rank) {
-    const int parent = tree.parent[static_cast<std::size_t>(rank)];
-    if (parent != kNoParent && place_of(placement, rank).at(level) != place_of(placement, parent).at(level)) ++count;
-  }
-  return count;
 }
 
 int groups(const Placement& placement, Level level) {

@@ -28,9 +28,6 @@ struct Hierarchy {
 // or flat. The paper has no boards and packages between these; here they are levels, too.
 [[nodiscard]] Hierarchy numacol(Arrangement inside);
 
-// Returns a hierarchy of every level that Copse knows, caches and cores included, all joined in the same way.
-[[nodiscard]] Hierarchy every_level(Arrangement arrangement);
-
 // Makes the tree of all ranks of the placement. A level that divides nothing has no effect. If levels nest in another
 // order than in the hierarchy, the coarsest comes first. The leader of a group is the root, if the root is a member. Otherwise it
 // is the lowest rank or, for a node, the lowest rank next to a network card (NUMACol 4.1). The leader at an outer level leads at
@@ -38,10 +35,6 @@ struct Hierarchy {
 // the tree keeps rank order for any root, unless an arrangement is a chain. Throws std::invalid_argument if the root is not a
 // rank.
 [[nodiscard]] Tree make_tree(const Hierarchy& hierarchy, const topology::Placement& placement, int root);
-
-// Returns the number of edges whose ends lie in different groups of the level. No tree has fewer than groups(placement,
-// level) - 1.
-[[nodiscard]] int crossings(const Tree& tree, const topology::Placement& placement, topology::Level level);
 
 // Returns the number of groups into which the level divides the ranks.
 [[nodiscard]] int groups(const topology::Placement& placement, topology::Level level);

@@ -1,6 +1,7 @@
 // Ranks meet by name among strangers. Whoever else owns the name or calls under it, the ranks meet, or learn in time
 // why they do not.
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -34,6 +35,7 @@
 #include "communicator/desk.hpp"
 #include "communicator/handshake.hpp"
 #include "communicator/shared_bootstrap.hpp"
+#include "engine/reach/process.hpp"
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::test {
@@ -548,6 +550,29 @@ TEST(Ranks, OfAnotherPidNamespace) {
   close(file);
   if (complaints[0] == "skip") GTEST_SKIP() << "no PID namespace of one's own";
   EXPECT_EQ(all_well(complaints), "");
+}
+
+// What the kernel says about a process is long if the process has many groups (proc(5)), and 1024 bytes end anywhere in it.
+TEST(Ranks, WithManyGroupsAreToldApart) {
+  const std::string complaint = in_processes(1, [](int) -> std::string {
+    std::vector<gid_t> groups;
+    for (; groups.size() <= 150; groups.push_back(static_cast<gid_t>(100000 + groups.size()))) {
+      if (setgroups(groups.size(), groups.data()) != 0) return "skip";
+      if (!engine::shares_pid_namespace(getpid())) return "not of its own namespace, with " + std::to_string(groups.size());
+    }
+    if (!enter_pid_namespace()) return "skip";
+    const pid_t within = fork();
+    if (within == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (true) pause();
+    }
+    const bool shared = engine::shares_pid_namespace(within);
+    kill(within, SIGKILL);
+    waitpid(within, nullptr, 0);
+    return shared ? "a process of a namespace within is taken for one of this namespace" : "";
+  })[0];
+  if (complaint == "skip") GTEST_SKIP() << "no say in groups, or no PID namespace of one's own";
+  EXPECT_EQ(complaint, "");
 }
 
 // The process lives until the desk has looked at it.

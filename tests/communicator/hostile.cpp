@@ -14,6 +14,7 @@
 #include "communicator/kin.hpp"
 #include "communicator/progress.hpp"
 #include "communicator/shared_bootstrap.hpp"
+#include "engine/reach/process.hpp"
 
 namespace copse::test {
 namespace {
@@ -133,6 +134,11 @@ std::string read_as_invitation(std::string_view bytes) {
   return {};
 }
 
+std::string read_as_status(std::string_view bytes) {
+  const std::ptrdiff_t ids = engine::ids_in(bytes);
+  return ids >= 0 && ids <= std::count(bytes.begin(), bytes.end(), '\t') ? "" : "ids that do not stand there";
+}
+
 std::string refusal_after(std::string_view bytes) {
   std::string why;
   const auto comm = Communicator::create(std::make_unique<Hostile>(bytes, 0, 0), nullptr, quick_settings(), why);
@@ -183,8 +189,12 @@ std::vector<std::string> hostile_seeds() {
   const auto bytes_of = [](const auto& value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
   Invitation invitation;
   invitation.rank = 3, invitation.ranks = 4, invitation.helpers = 2;
-  std::vector<std::string> seeds{bytes_of(make_hello(1, 4)), bytes_of(make_answer("")), bytes_of(make_answer("no")),
-                                 bytes_of(invitation), ""};
+  std::vector<std::string> seeds{bytes_of(make_hello(1, 4)),
+                                 bytes_of(make_answer("")),
+                                 bytes_of(make_answer("no")),
+                                 bytes_of(invitation),
+                                 "Groups:\t1 2\nNSpid:\t7\t1\nNSpgid:\t0\t0\n",
+                                 ""};
   // Changes each eight bytes of a card, and of what follows it, to values that may do harm.
   for (const std::uint64_t word :
        {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{0x7fffffff}, std::uint64_t{0x7ff8000000000001}})

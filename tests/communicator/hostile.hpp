@@ -21,6 +21,9 @@ std::string make_among_kin_with_words(std::string_view bytes);
 // Reads `bytes` as an invitation to a helper. Returns any broken promise.
 std::string read_as_invitation(std::string_view bytes);
 
+// Reads `bytes` as what the kernel says about a stranger's process. Returns any broken promise.
+std::string read_as_status(std::string_view bytes);
+
 // Compares calls under COPSE_CHECK with another rank whose words are changed in the same way.
 std::string compare_with_words(std::string_view bytes);
 // Returns what the first of these comparisons says.

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "communicator/card.hpp"
+#include "engine/reach/process.hpp"
 #include "hostile.hpp"
 
 namespace copse::test {
@@ -32,6 +33,13 @@ TEST(Hostile, Handshakes) { try_all(read_as_handshake, 20000); }
 TEST(Hostile, CardsAndOffers) { try_all(make_with_words, 300); }
 TEST(Hostile, WordsOfKin) { try_all(make_among_kin_with_words, 300); }
 TEST(Hostile, Invitations) { try_all(read_as_invitation, 20000); }
+TEST(Hostile, TextsAboutAProcess) {
+  try_all(read_as_status, 20000);
+  const std::string text = "Name:\tx\nNStgid:\t7\t1\nNSpid:\t7\t1\nNSpgid:\t0\t0\n";
+  const std::size_t told_at = text.find("NSpgid");
+  for (std::size_t bytes = 0; bytes <= text.size(); ++bytes)
+    EXPECT_EQ(engine::ids_in(std::string_view(text).substr(0, bytes)), bytes < told_at ? 0 : 2) << bytes;
+}
 TEST(Hostile, Announcements) { try_all(compare_with_words, 300); }
 TEST(Hostile, ACollectiveThatIsNone) {
   for (const char byte : {'\xff', '\x7f'})

@@ -48,7 +48,7 @@ static int* fault(const char* name) {
 /* MPI_Sendrecv and its kin --------------------------------------------------------------------------------------------- */
 
 enum { kTag = 5, kMark = 6 };
-enum { kNoSource, kNoDestination, kNotSent }; /* what fails */
+enum { kNoSource, kNoDestination, kNotSent, kNotPacked }; /* what fails */
 
 /* The call fails in one half, and the other half must not happen. `late` is the next message with its tag, which
  * that half must leave alone. */
@@ -60,6 +60,11 @@ static void exchange(int which, int what) {
   if (rank == 0) MPI_Ibarrier(MPI_COMM_WORLD, &pending); /* so that Copse's own form of the call is used */
   if (rank == 0) {
     if (what == kNotSent) *fault("fail_isend") = 1;
+    if (what == kNotPacked) {
+      *fault("fail_pack") = 1;
+      handled = 0;
+      MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+    }
     switch (which) {
       case 0: error = MPI_Sendrecv(&out, 1, MPI_INT, to, kTag, &in, 1, MPI_INT, from, kTag, MPI_COMM_WORLD, &status); break;
       case 1: error = MPI_Sendrecv_replace(&out, 1, MPI_INT, to, kTag, from, kTag, MPI_COMM_WORLD, &status); break;
@@ -68,7 +73,9 @@ static void exchange(int which, int what) {
       case 3: error = MPI_Sendrecv_replace_c(&out, 1, MPI_INT, to, kTag, from, kTag, MPI_COMM_WORLD, &status); break;
 #endif
     }
-    EXPECT(class_of(error) == (what == kNotSent ? MPI_ERR_INTERN : MPI_ERR_RANK), "class %d", class_of(error));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EXPECT(class_of(error) == (what >= kNotSent ? MPI_ERR_INTERN : MPI_ERR_RANK), "class %d", class_of(error));
+    EXPECT(what != kNotPacked || handled == 1, "the error handler has been called %d times", handled); /* faults.c calls none */
     out = 7;
     MPI_Irecv(&got, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD, &receive);
     MPI_Send(&out, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD);
@@ -94,6 +101,20 @@ static void part_sendrecv(void) {
 static void part_not_sent(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   for (int which = 0; which < 2; ++which) exchange(which, kNotSent);
+  exchange(1, kNotPacked);
+}
+
+/* Tells it before MPI_Init. */
+static int launched_as_rank_1(void) {
+  const char* const mpich = getenv("PMI_RANK");
+  const char* const number = mpich != NULL ? mpich : getenv("OMPI_COMM_WORLD_RANK");
+  return number != NULL && strcmp(number, "1") == 0;
+}
+
+/* Copse cannot learn of MPI_Finalize on one rank, so it makes no call on any of them. */
+static void part_end(void) {
+  EXPECT(*fault("fail_set_attr") == 0, "Copse has asked for no attribute");
+  check(MPI_COMM_WORLD);
 }
 
 /* Work of the MPI that fails under Copse
@@ -365,6 +386,7 @@ __attribute__((destructor)) static void late(void) {
 
 int main(int argc, char** argv) {
   const char* const part = argc > 1 ? argv[1] : "";
+  if (strcmp(part, "end") == 0) *fault("fail_set_attr") = launched_as_rank_1();
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -382,6 +404,7 @@ int main(int argc, char** argv) {
   else if (strcmp(part, "faults") == 0) part_faults(argv[2]);
   else if (strcmp(part, "not-sent") == 0) part_not_sent();
   else if (strcmp(part, "attribute") == 0) part_attribute();
+  else if (strcmp(part, "end") == 0) part_end();
   else if (strcmp(part, "type-attribute") == 0) part_type_attribute();
   else if (strcmp(part, "overlap") == 0) part_overlap();
   else if (strcmp(part, "exscan") == 0) part_exscan();

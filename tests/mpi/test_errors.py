@@ -61,7 +61,7 @@ def test_what_the_mpi_cannot_do_for_a_call_is_the_calls_error(launch_errors, run
     launch_errors(flavour, 3, "faults", thrower, faulty=True)
 
 
-@pytest.mark.parametrize("part", ["attribute", "type-attribute"])
+@pytest.mark.parametrize("part", ["attribute", "type-attribute", "end"])
 def test_an_attribute_that_one_rank_cannot_set(launch_errors, flavour, part):
     launch_errors(flavour, 3, part, faulty=True)
 

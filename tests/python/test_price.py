@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,21 @@ def test_the_cheapest_comes_first_and_its_parts_add_up(native):
     assert len(found) > 50 and found == sorted(found, key=lambda row: row["ns"])
     for row in found:
         assert sum(share["ns"] for share in row["shares"]) == pytest.approx(row["ns"], rel=1e-3), row
+
+
+def test_hmpis_equations_stand_beside_the_price(native):
+    """HMPI 3.4, figure 24: on the Westmere, tiles win from 16 KB on. The equations are for sockets that have the same number of ranks."""
+
+    def equations(*arguments: str) -> dict[str, float]:
+        _, _, table = native("price", *arguments, "--machine", "westmere").stdout.partition("HMPI's equations for ")
+        rows = re.findall(r"^(5|6, 7|11) .*?([0-9.]+) (ns|us) +[0-9.]+ .s +\w+:\w+$", table, re.MULTILINE)
+        return {equation: float(time) * (1 if unit == "ns" else 1000) for equation, time, unit in rows}
+
+    for size, tiles_win in (("1KiB", False), ("64KiB", True)):
+        found = equations("allreduce", size)
+        assert list(found) == ["5", "6, 7", "11"]
+        assert (found["11"] < found["5"]) == tiles_win, size
+    assert equations("allreduce", "64KiB", "-n", "11") == equations("broadcast", "64KiB") == {}
 
 
 def test_helpers_have_the_shapes_of_the_paper(native):

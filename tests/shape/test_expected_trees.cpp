@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "levels.hpp"
 #include "shape/hierarchy.hpp"
 #include "topology/layout.hpp"
 #include "topology/recorded.hpp"

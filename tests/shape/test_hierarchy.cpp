@@ -6,6 +6,7 @@
 #include <array>
 #include <random>
 
+#include "levels.hpp"
 #include "shape/hierarchy.hpp"
 #include "topology/layout.hpp"
 #include "topology/recorded.hpp"

@@ -129,11 +129,19 @@ def comment_above(node: Node) -> str:
 
 
 def fields_of(body: Node) -> int:
+    """The fields of a class. If a field's own class is declared with it, that class's fields count instead."""
+
+    def weight(member: Node) -> int:
+        declared = member.child_by_field_name("type")
+        inside = declared.child_by_field_name("body") if declared.type in ("struct_specifier", "class_specifier") else None
+        return fields_of(inside) if inside else 1
+
     return sum(
-        not any(part.type == "function_declarator" for part in nodes(name))
+        weight(member)
         for member in body.children
         if member.type == "field_declaration" and not any(part.text == b"static" for part in member.children)
         for name in member.children_by_field_name("declarator")
+        if not any(part.type == "function_declarator" for part in nodes(name))
     )
 
 
@@ -156,6 +164,7 @@ def test_limits_are_noticed():
     fields = "".join(f"int f{i} = {i}; " for i in range(FIELDS_MAX + 1))
     body = "\n" * FUNCTION_LINES_MAX
     assert oversized(f"struct S {{ {fields} int g(); static int h; }};".encode()) == [f"S: {FIELDS_MAX + 1} fields"]
+    assert oversized(f"struct S {{ struct {{ {fields} }} inside; }};".encode())[0] == f"S: {FIELDS_MAX + 1} fields"
     assert oversized(f"// A row.\n// Many fields: it is one.\nstruct S {{ {fields} }};".encode()) == []
     assert oversized(f"template <class T>\nint f(T t) {{{body}}}".encode()) == [f"f: {FUNCTION_LINES_MAX + 1} lines"]
     assert oversized(f"// Long: it must be.\ntemplate <class T>\nint f(T t) {{{body}}}".encode()) == []

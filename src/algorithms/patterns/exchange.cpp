@@ -61,11 +61,6 @@ class Blocks {
   std::vector<bool> members_;
 };
 
-// A slot that holds a fragment holds all its tiles.
-void pack(Builder& builder, const Request& request, std::uint32_t blocks) {
-  if (traits_of(request.collective).has_blocks()) builder.pack(blocks);
-}
-
 }  // namespace
 
 Rounds lacking(Rounds rounds, int rank, const Held& held) {
@@ -146,7 +141,7 @@ class Gathered {
 void allgather_in(Builder& builder, const Request& request, int area, const Rounds& rounds, From from, Operand mine) {
   const auto whole = [&](int owner) { return request.block(from == From::own ? owner : 0, request.ranks); };
   const auto readers = ranks_of(rounds, &Round::given);
-  pack(builder, request, whole(0).count);
+  builder.pack(whole(0).count);
   Gathered gathered(builder, request, rounds, builder.open(area, readers, Builder::output(whole(request.rank))), mine);
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     builder.portion(static_cast<int>(i));
@@ -243,16 +238,16 @@ void reduce_scatter_in(Builder& builder, const Request& request, int area, const
                        plan::Space home, Operand result) {
   const auto whole = [&](int owner) { return request.block(from == From::own ? owner : 0, request.ranks); };
   const Rounds rounds = rounds_of(request.rank);
-  pack(builder, request, whole(0).count);
+  builder.pack(whole(0).count);
   if (home == plan::Space::slot) builder.keep_in_slots();
 
+  const auto has_own = [own = static_cast<std::uint32_t>(request.rank)](const Range& blocks) {
+    return (own + blocks.of - blocks.first) % blocks.of < blocks.count;
+  };
   const Parcel* last = nullptr;  // of the parcels for this rank's own block, the one that comes last (rounds run backwards)
   for (std::size_t i = rounds.size(); i-- > 0;) {
-    for (const Parcel& parcel : rounds[i].given) {
-      Blocks blocks(request.ranks);
-      blocks.add({parcel});
-      if (blocks.has(static_cast<std::uint32_t>(request.rank))) last = &parcel;
-    }
+    for (const Parcel& parcel : rounds[i].given)
+      if (std::any_of(parcel.blocks.begin(), parcel.blocks.end(), has_own)) last = &parcel;
   }
   struct Peer {
     Rounds rounds;

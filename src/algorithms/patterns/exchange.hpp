@@ -34,7 +34,7 @@ using Rounds = std::vector<Round>;
 // In round i, ranks have radix^i blocks, from their own on. They take those of the radix - 1 ranks that follow at multiples
 // of that distance (Bruck et al. 1997).
 [[nodiscard]] Rounds bruck_rounds(int ranks, int rank, int radix);
-// Like bruck_rounds, but the number of blocks that ranks have is half of that in the next round, rounded up (Traeff 2024).
+// Like bruck_rounds, but in each round ranks have half as many blocks as in the next one, rounded up (Traeff 2024).
 [[nodiscard]] Rounds circulant_rounds(int ranks, int rank);
 // Neighbours exchange pairs of blocks, to the left and to the right in turn (Chen et al. 2005). If the number of ranks is
 // odd, it is a ring.
@@ -79,7 +79,7 @@ void reduce_scatter_sockets(plan::Builder& builder, const Request& request, plan
 [[nodiscard]] std::vector<plan::Range> pair_runs(const Request& request, int from, const Group& to);
 // Returns the operand for blocks that lie from index `index` on in a line, slot or scratch.
 [[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
-// Returns that of a line or slot, and any other operand as it is.
+// Returns placed() of a line or slot, and any other operand unchanged.
 [[nodiscard]] plan::Operand placed_if_staged(const plan::Operand& operand, std::uint32_t index);
 
 // Blocks that are given one in each round, each to one rank. They use two places in turn, and a rank that has taken a block

@@ -9,21 +9,21 @@ namespace copse::algorithms {
 using plan::Builder;
 using plan::Operand;
 
-std::vector<std::size_t> Standing::others(std::size_t end) const {
+std::vector<std::size_t> InRegion::others(std::size_t end) const {
   std::vector<std::size_t> result(end);
   std::iota(result.begin(), result.end(), std::size_t{0});
   std::erase(result, place);
   return result;
 }
 
-Standing standing_of(const Request& request) {
+InRegion in_region_of(const Request& request) {
   const Groups& regions = request.shared->groups(topology::Level::numa);
   const Group& region = regions.of(request.rank);
   const auto place = std::find(region.begin(), region.end(), request.rank) - region.begin();
   return {regions, region, static_cast<std::size_t>(place), regions.smallest()};
 }
 
-Links links_over_regions(const Request& request, const Standing& here, std::size_t root_region) {
+Links links_over_regions(const Request& request, const InRegion& here, std::size_t root_region) {
   const int root = static_cast<int>(root_region);
   const auto& tree = request.shared->tree({"tiles of regions", {request.radix, root}}, [&] {
     const int count = static_cast<int>(here.regions.size());
@@ -41,7 +41,7 @@ Links links_over_regions(const Request& request, const Standing& here, std::size
   return links;
 }
 
-std::vector<int> share_in_region(Builder& builder, const Standing& here) {
+std::vector<int> share_in_region(Builder& builder, const InRegion& here) {
   std::vector<int> reducers;
   std::vector<plan::Range> parts;
   for (const std::size_t place : here.others(here.tiles)) {
@@ -52,7 +52,7 @@ std::vector<int> share_in_region(Builder& builder, const Standing& here) {
   return reducers;
 }
 
-std::vector<Fetch> parts_in_region(Builder& builder, const Request& request, const Standing& here, const Links& links,
+std::vector<Fetch> parts_in_region(Builder& builder, const Request& request, const InRegion& here, const Links& links,
                                    Operand partial) {
   const plan::Range mine = partial.range;
   std::vector<Fetch> items{[mine] { return Builder::input(mine); }};

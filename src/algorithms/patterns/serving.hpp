@@ -12,7 +12,7 @@ namespace copse::algorithms {
 
 // Returns the tree of service: a k-nomial tree over the helpers, below which the callers hang as leaves. A caller hangs below a
 // helper of its own node, if there is one, and every helper serves about the same number of callers with neighbouring ranks. The
-// root is the helper of rank `request.root`. Helpers that are too many are not in the tree.
+// root is the helper of rank `request.root`. Surplus helpers are not in the tree.
 [[nodiscard]] const shape::SurveyedTree& serving_tree(const Request& request);
 // Returns the forest of service, for helpers that exchange what they have. The first 2^n helpers are tops, where 2^n is the
 // largest power of two not above their number. Every other helper hangs below a top, and callers hang below helpers as in the tree

@@ -10,8 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string_view>
 
 #include "copse/types.h"
 
@@ -38,11 +36,9 @@ std::size_t type_size(copse_type type) noexcept;
 // Tells whether elements of this type are combined to the same bits in any order, by every operator.
 bool is_exact(copse_type type) noexcept;
 
-// Names as in copse/types.h ("DOUBLE", "SUM"); "?" out of range. Parsing ignores case.
+// Names as in copse/types.h ("DOUBLE", "SUM"); "?" out of range.
 const char* type_name(copse_type type) noexcept;
 const char* op_name(copse_op op) noexcept;
-std::optional<copse_type> parse_type(std::string_view name) noexcept;
-std::optional<copse_op> parse_op(std::string_view name) noexcept;
 
 // MPI-4.1 6.9.2: all predefined operators commute, in MPI's sense (the signs of zeros and NaNs do depend on the order).
 constexpr bool is_commutative(copse_op) noexcept { return true; }

@@ -1,6 +1,5 @@
 // The sizes and names of types and operators.
-#include <algorithm>
-#include <cctype>
+#include <type_traits>
 
 #include "engine/kernels/elements.hpp"
 #include "engine/kernels/kernels.hpp"
@@ -24,19 +23,6 @@ constexpr const char* kTypeNames[] = {COPSE_TYPES(COPSE_TYPE_NAME_)};
 constexpr const char* kOpNames[] = {COPSE_OPS(COPSE_OP_NAME_)};
 #undef COPSE_OP_NAME_
 
-bool same_name(std::string_view upper, std::string_view any) {
-  return std::equal(upper.begin(), upper.end(), any.begin(), any.end(),
-                    [](char u, char c) { return u == std::toupper(static_cast<unsigned char>(c)); });
-}
-
-template <class E, std::size_t N>
-std::optional<E> parse(const char* const (&names)[N], std::string_view name) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (same_name(names[i], name)) return static_cast<E>(i);
-  }
-  return std::nullopt;
-}
-
 bool in_range(copse_type type) { return static_cast<std::size_t>(type) < COPSE_TYPE_COUNT; }
 bool in_range(copse_op op) { return static_cast<std::size_t>(op) < COPSE_OP_COUNT; }
 
@@ -46,7 +32,5 @@ std::size_t type_size(copse_type type) noexcept { return in_range(type) ? kTypeS
 bool is_exact(copse_type type) noexcept { return in_range(type) && kExact[type]; }
 const char* type_name(copse_type type) noexcept { return in_range(type) ? kTypeNames[type] : "?"; }
 const char* op_name(copse_op op) noexcept { return in_range(op) ? kOpNames[op] : "?"; }
-std::optional<copse_type> parse_type(std::string_view name) noexcept { return parse<copse_type>(kTypeNames, name); }
-std::optional<copse_op> parse_op(std::string_view name) noexcept { return parse<copse_op>(kOpNames, name); }
 
 }  // namespace copse::kernels

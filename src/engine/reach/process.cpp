@@ -36,15 +36,18 @@ std::int64_t coarse_now() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Returns the beginning of a small file. On failure, it is empty and errno is set.
+// Returns the whole text of a file of /proc, whose size nobody knows before. On failure, it is empty and errno is set.
 std::string text_of(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return {};
-  std::array<char, 1024> text{};
-  ssize_t got;
-  do got = read(file.get(), text.data(), text.size());
-  while (got < 0 && errno == EINTR);
-  return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+  std::string text;
+  std::array<char, 1024> part{};
+  for (;;) {
+    const ssize_t got = read(file.get(), part.data(), part.size());
+    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
+    else if (got == 0) return text;
+    else if (errno != EINTR) return {};
+  }
 }
 
 struct Stat {
@@ -100,19 +103,23 @@ ProcessId this_process() {
 
 ProcessId process_of(pid_t pid) { return {pid, this_process().started != 0 ? stat_of(std::to_string(pid)).started : 0}; }
 
-// A process has an id in its namespace and in each one around it. All may read the list of these ids, which begins with that of
-// the namespace that /proc belongs to. Two processes in view share a namespace if their lists are equally long.
+std::ptrdiff_t ids_in(std::string_view status) {
+  const std::size_t line = status.find("\nNSpid:");
+  if (line == std::string_view::npos) return 0;
+  const std::size_t end = status.find('\n', line + 1);
+  if (end == std::string_view::npos) return 0;  // cut off
+  const std::string_view ids = status.substr(line, end - line);
+  return std::count(ids.begin(), ids.end(), '\t');
+}
+
+// Two processes in view share a namespace if they have equally many ids. Another user chooses how long the text about his process
+// is, by its groups for instance.
 bool shares_pid_namespace(pid_t pid) {
   if (pid <= 0) return false;
-  const auto ids_of = [](const std::string& process) -> std::ptrdiff_t {
-    const std::string text = text_of("/proc/" + process + "/status");
-    const std::size_t at = text.find("\nNSpid:");
-    if (at == std::string::npos) return 0;
-    return std::count(text.begin() + static_cast<std::ptrdiff_t>(at),
-                      text.begin() + static_cast<std::ptrdiff_t>(text.find('\n', at + 1)), '\t');
-  };
-  const std::ptrdiff_t mine = ids_of("self");
-  return mine == 0 || mine == ids_of(std::to_string(pid));  // 0: there is no /proc, so nothing more can be found out
+  const std::string mine = text_of("/proc/self/status");
+  if (mine.empty()) return errno == ENOENT;  // there is no /proc, so nothing more can be found out
+  const std::ptrdiff_t ids = ids_in(mine);
+  return ids == 0 || ids == ids_in(text_of("/proc/" + std::to_string(pid) + "/status"));  // 0: this kernel does not say
 }
 
 std::shared_ptr<Process> Process::find(ProcessId id) {

@@ -9,9 +9,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 namespace copse::engine {
 
@@ -25,6 +27,9 @@ struct ProcessId {
 // namespace that cannot be seen from here. A process of a namespace inside this one has an id here, too, but is not of this one.
 // Nor is one that has ended.
 [[nodiscard]] bool shares_pid_namespace(pid_t pid);
+// A process has an id in its PID namespace and in each one around it. Returns how many of them /proc/<pid>/status lists, of which
+// the first is that of the namespace that /proc belongs to. Returns 0 if the text does not say. The text may hold anything.
+[[nodiscard]] std::ptrdiff_t ids_in(std::string_view status);
 
 class Process {
  public:
