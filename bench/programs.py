@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures what Copse changes in the results and the times of real, unmodified programs.
 
-Each program (bench/program_cases.py) runs bare, with Copse, and with Copse and the shared heap, in turn and several times.
+Each program (bench/program_cases.py) runs bare, with Copse, and with Copse and the shared heap, in turn and several times. With
+--helper, it also runs with a dedicated collective processor.
 The output is a table of the seconds of the whole run (minimum and median), the seconds that a rank spends in collective calls
 (including its wait for slower ranks), the calls that Copse ran, and the comparison of the results with the bare run's: equal
 bit for bit, or within the program's own tolerance. The exit code is 1 if a result differs by more. Programs that are not
@@ -31,6 +32,7 @@ from copse.run import HEAP, preload_value
 
 DOCUMENT = paths.ROOT / "docs" / "programs.md"
 SIDES = ("bare", "Copse", "Copse, shared heap")
+HELPED = "Copse, a helper"  # a dedicated collective processor
 SAME = "the same bits"
 
 
@@ -74,7 +76,11 @@ class Measurement:
     case: Case
     flavour: flavours.Flavour
     ranks: int
-    sides: dict[str, Side] = field(default_factory=lambda: {side: Side() for side in SIDES})
+    titles: tuple[str, ...] = SIDES
+    sides: dict[str, Side] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sides = {title: Side() for title in self.titles}
 
     def run(self, scratch: Path, rounds: int, small: bool) -> None:
         first: Results | None = None
@@ -98,7 +104,8 @@ class Measurement:
     def _variables(self, side: str) -> list[dict[str, str]]:
         """Returns the readings of a side in each round. The bare program runs once as it is and once to count its calls."""
         libraries = [self.flavour.preload.name, *([HEAP] if side == SIDES[-1] else [])]
-        preload = {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1"}
+        helper = {"COPSE_COLLECTIVE_PROCESSORS": "1"} if side == HELPED else {}
+        preload = {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1", **helper}
         return [{}, {**preload, "COPSE_DISABLE": "1"}] if side == SIDES[0] else [preload]
 
     def rows(self) -> Iterator[list[str]]:
@@ -138,6 +145,7 @@ def main() -> int:
     parser.add_argument("--programs", default="", help="words of their names: hpcc,salt; all by default")
     parser.add_argument("--ranks", default="2,4", help="2,4")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--helper", action="store_true", help="also with a dedicated collective processor")
     parser.add_argument("--small", action="store_true", help="inputs of a second or two: for the results, not the times")
     parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
     options = parser.parse_args()
@@ -146,7 +154,7 @@ def main() -> int:
     for case in cases:
         for flavour in map(flavours.find, case.mpis):
             for ranks in map(int, options.ranks.split(",")):
-                measured = Measurement(case, flavour, ranks)
+                measured = Measurement(case, flavour, ranks, (*SIDES, HELPED) if options.helper else SIDES)
                 with tempfile.TemporaryDirectory(prefix="copse-programs-") as scratch:
                     measured.run(Path(scratch), options.rounds, options.small)
                 for row in measured.rows():

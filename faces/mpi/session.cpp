@@ -86,12 +86,19 @@ int never_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 
 // Lets this rank learn of MPI_Finalize, which deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still
-// works (MPI-4.1 11.2.4). It does so whichever language called it. Returns false if an attribute cannot be set. Then Copse must
-// not work, because it might call the MPI behind the end.
-bool learns_of_the_end() {
+// works (MPI-4.1 11.2.4). It does so whichever language called it. Returns what is wrong if the MPI cannot set an attribute. Then
+// Copse must not work, because it might call the MPI behind the end.
+std::string learn_of_the_end() {
   int keyval = 0;
-  return real().Comm_create_keyval_(never_copy, finish, &keyval, nullptr) == MPI_SUCCESS &&
-         real().Comm_set_attr_(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
+  const bool learns = real().Comm_create_keyval_(never_copy, finish, &keyval, nullptr) == MPI_SUCCESS &&
+                      real().Comm_set_attr_(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
+  return learns ? "" : "the MPI cannot set an attribute, by which Copse would learn of MPI_Finalize";
+}
+
+// Returns a mistake of the user's, or another reason why this rank cannot work.
+std::string prepare_this_rank() {
+  const std::string mistake = read_settings(), deaf = learn_of_the_end();
+  return mistake.empty() ? deaf : mistake;
 }
 
 void note_another_mpis_table() {
@@ -149,7 +156,7 @@ void begin() {
   // rank reports a mistake for all that have found it.
   std::map<std::string, communicator::Tally> parts;
   communicator::StartClock clock(parts);
-  const std::string mistake = read_settings();
+  const std::string mistake = prepare_this_rank();
   clock.end("MPI_Init: variables");
   int rank = 0, ranks = 1;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
@@ -163,7 +170,7 @@ void begin() {
   mine[Word::minus_build] = -build;
   mine[Word::first_mistaken] = mistake.empty() ? ranks : rank;
   const bool wants_helpers = settings().collective_processors.of_node(1) > 0;
-  mine[Word::wanted] = settings().disable || !learns_of_the_end() ? 0 : wants_helpers ? kWithHelpers : 1;
+  mine[Word::wanted] = settings().disable ? 0 : wants_helpers ? kWithHelpers : 1;
   mine[Word::untraced] = settings().trace ? 0 : 1;
   mine[Word::unbound] = needless.empty() ? 0 : 1;
   mine[Word::joins_at] = first_served_call();
@@ -202,13 +209,13 @@ bool begin_late(const void* caller) {
   if (initialising || !find_mpi(caller)) return false;
   int initialised = 0;
   if (real().Initialized_(&initialised) != MPI_SUCCESS || initialised == 0) return false;
-  const std::string mistake = read_settings();
+  const std::string mistake = prepare_this_rank();
   int rank = 0;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
   // The ranks of the world have not told one another what they want, because MPI_Init has bypassed its wrapper. The ranks of each
   // communicator do so when they join (joining.cpp).
-  set_agreed(settings().disable || !mistake.empty() || !learns_of_the_end(), settings().trace, 1);
+  set_agreed(settings().disable || !mistake.empty(), settings().trace, 1);
   work();
   return true;
 }

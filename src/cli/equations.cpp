@@ -21,9 +21,13 @@ std::optional<price::Hmpi> hmpi_of(const price::Parameters& machine, const topol
     if (place.at(topology::Level::node) != places.front().at(topology::Level::node)) return std::nullopt;
     ++sockets[place.at(machine.nearness.front().level)];
   }
+  const topology::Level outermost = machine.nearness.back().level;
+  const bool spanned = std::any_of(places.begin() + 1, places.end(), [&](const topology::Place& place) {
+    return machine.between(places.front(), place).level == outermost;
+  });
   const int ranks = sockets.begin()->second;
   const bool alike = std::all_of(sockets.begin(), sockets.end(), [&](const auto& socket) { return socket.second == ranks; });
-  if (sockets.size() < 2 || !alike) return std::nullopt;
+  if (!spanned || !alike) return std::nullopt;
   return price::Hmpi::of(machine, ranks, static_cast<int>(sockets.size()));
 }
 

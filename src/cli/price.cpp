@@ -22,8 +22,8 @@ constexpr int kHelpedRanks = 512;  // the paper's
 
 constexpr const char* kHelp =
     "usage: copse price COLLECTIVE BYTES[K|M] [options]\n"
-    "Prices every algorithm and carrier that could run a message, or blocks, of that many bytes. Beside an allreduce on one\n"
-    "node stand HMPI's equations.\n"
+    "Prices every algorithm and carrier that could run a message, or blocks, of that many bytes. For an allreduce on one\n"
+    "node, the output also shows HMPI's equations.\n"
     "  --machine M        a recorded machine (default ig; --machines lists them), or a file: machine.json\n"
     "  -n, --ranks N      default: one for each core of each node\n"
     "  --nodes N          default 1\n"

@@ -37,7 +37,7 @@ bool is_ours(msghdr& message) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
     ucred sender{};
     std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
-    return sender.uid == geteuid() && engine::shares_pid_namespace(sender.pid);
+    return sender.uid == geteuid() && engine::shares_pid_namespace(sender.pid).value_or(false);
   }
   return false;
 }

@@ -21,7 +21,7 @@ struct Invitation {
   std::array<char, 40> meeting{};
 };
 
-// Returns letters that nobody else chooses. They are no secret: everybody on the machine sees the names of sockets.
+// Returns letters that nobody can guess in advance. Later, everybody on the machine sees the names of sockets.
 [[nodiscard]] std::string unguessable();
 
 // Opens a desk under a new name. If that fails, the result is empty, and errno is set.

@@ -41,12 +41,14 @@ struct Address {
 Descriptor make_socket() { return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
 // Returns the process at the other end, as the kernel tells it. To a caller, that is the process that listens. The id is 0 for
-// a process of another PID namespace, or one that has ended.
+// a process of another PID namespace, or one that has ended. Returns nothing, with errno, if that cannot be found out.
 std::optional<ucred> partner_of(const Descriptor& line) {
   ucred partner{};
   socklen_t bytes = sizeof partner;
   if (getsockopt(line.get(), SOL_SOCKET, SO_PEERCRED, &partner, &bytes) != 0) return std::nullopt;
-  if (!engine::shares_pid_namespace(partner.pid)) partner.pid = 0;
+  const std::optional<bool> shares = engine::shares_pid_namespace(partner.pid);
+  if (!shares) return std::nullopt;
+  if (!*shares) partner.pid = 0;
   return partner;
 }
 
@@ -192,12 +194,13 @@ class Host {
       Descriptor line(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!line) {
         if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return {};
-        if ((errno == EMFILE || errno == ENFILE) && drop_a_silent_one()) continue;
+        if (is_out_of_descriptors() && drop_a_silent_one()) continue;
         return std::string("cannot take in a rank that calls (accept4: ") + std::strerror(errno) +
                "); let the sandbox allow it, or raise the limit on open files (ulimit -n)";
       }
-      const auto process = partner_of(line);
-      if (!process) continue;
+      auto process = partner_of(line);
+      if (!process && is_out_of_descriptors() && drop_a_silent_one()) process = partner_of(line);
+      if (!process) continue;  // the caller calls again
       if (process->uid != geteuid()) {
         turned_away_ = text(*process) + ", which is another user's";
         continue;
@@ -208,6 +211,8 @@ class Host {
     }
     return {};
   }
+
+  static bool is_out_of_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
   bool drop_a_silent_one() {
     const auto silent = std::find_if(callers_.begin(), callers_.end(), [](const Caller& caller) { return !caller.come; });

@@ -21,7 +21,7 @@ class Orders {
 
  private:
   const Neighbours& here_;
-  int caller_ = 0;  // the caller that has given the last order that was found
+  int caller_ = 0;  // where the next search begins: at the caller that gave the last order, or behind those that gave none
 };
 
 }  // namespace copse::engine

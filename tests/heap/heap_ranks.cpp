@@ -77,13 +77,13 @@ void reused_descriptor(const std::string& name) {
 // A rank that locks its memory must not allocate memory of its peer, before or after they have met.
 void locked_peer(const std::string& name) {
   const rlimit all{RLIM_INFINITY, RLIM_INFINITY};
-  setrlimit(RLIMIT_MEMLOCK, &all);
+  const bool may_lock = setrlimit(RLIMIT_MEMLOCK, &all) == 0;
   const auto charged = [] {
     struct stat status{};
     EXPECT(fstat(region().fd, &status) == 0);
     return static_cast<size_t>(status.st_blocks) * 512;
   };
-  const bool locks = me == 0 && mlockall(MCL_FUTURE) == 0;
+  const bool locks = me == 0 && may_lock && mlockall(MCL_FUTURE) == 0;
   copse_comm* const comm = join(name);
   exchange(comm);
   const bool locked = locks && mlockall(MCL_CURRENT) == 0;

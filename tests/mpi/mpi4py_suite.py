@@ -50,6 +50,7 @@ LEFT_OUT = {
 }
 BARE = "bare"
 SIDES = ("plain", "heap")  # of Copse: without and with the shared heap
+HELPER = "helper"  # another side: with a dedicated collective processor
 PATIENCE_SECONDS = 120  # without the begin or end of any test
 STARTS_MAX = 40
 AGAIN = tuple(f"{BARE}-again-{number}" for number in (1, 2, 3))
@@ -205,7 +206,8 @@ def variables_of(flavour: flavours.Flavour, side: str) -> dict[str, str]:
     if side.startswith(BARE):
         return {}
     libraries = [flavour.preload.name, *([HEAP] if side == "heap" else [])]
-    return {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1", "COPSE_JOIN": "1"}
+    helper = {"COPSE_COLLECTIVE_PROCESSORS": "1"} if side == HELPER else {}
+    return {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1", "COPSE_JOIN": "1", **helper}
 
 
 @dataclass
@@ -298,7 +300,7 @@ def compare(suite: Suite, sides: tuple[str, ...] = SIDES, trusting: bool = False
 
 def table(suites: list[Suite], sides: tuple[str, ...]) -> str:
     """Returns the record as a table for a document."""
-    titles = {"plain": "Copse", "heap": "and the shared heap"}
+    titles = {"plain": "Copse", "heap": "and the shared heap", HELPER: "and a helper"}
     rows = [["MPI", "ranks", "tests", *(f"{titles[side]}: same / different / unsteady" for side in sides)]]
     rows.append(["---"] * len(rows[0]))
     for suite in suites:
@@ -321,7 +323,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mpi", type=words, default=("mpich", "impi", "openmpi"), help="mpich,impi,openmpi")
     parser.add_argument("--ranks", type=numbers, default=[2], help="2; several: 1,2,3")
-    parser.add_argument("--sides", type=words, default=SIDES, help="plain,heap: without and with the shared heap")
+    parser.add_argument("--sides", type=words, default=SIDES, help="plain,heap,helper: without and with the shared heap, with a dedicated collective processor")
     parser.add_argument("--tests", default=COLLECTIVE, help="a regular expression of the suite's files")
     parser.add_argument("--whole", action="store_const", dest="tests", const=WHOLE, help="all of the suite")
     parser.add_argument("--trusting", action="store_true", help="run on the bare MPI only what does not pass with Copse")

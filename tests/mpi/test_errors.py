@@ -61,9 +61,16 @@ def test_what_the_mpi_cannot_do_for_a_call_is_the_calls_error(launch_errors, run
     launch_errors(flavour, 3, "faults", thrower, faulty=True)
 
 
-@pytest.mark.parametrize("part", ["attribute", "type-attribute", "end"])
+@pytest.mark.parametrize("part", ["attribute", "type-attribute"])
 def test_an_attribute_that_one_rank_cannot_set(launch_errors, flavour, part):
     launch_errors(flavour, 3, part, faulty=True)
+
+
+def test_a_rank_that_cannot_learn_of_the_end_keeps_all_ranks_out(launch, errors, flavour):
+    program, faults = errors(flavour)
+    done = launch(flavour, 3, "end", program=[program], LD_PRELOAD=f"{flavour.preload}:{faults}", COPSE_TRACE="1")
+    assert done.returncode == 0 and re.search("^end: passed", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert "learn of MPI_Finalize; every call is passed on to the MPI" in done.stderr and "ran by" not in done.stderr, done.stderr
 
 
 def test_calls_after_main(launch_errors, flavour):

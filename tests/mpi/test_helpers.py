@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -147,6 +148,49 @@ def test_killed(endless, flavour, victim):
             except OSError:
                 pass
         process.wait()
+
+
+SUMS = """
+import array, os, sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Barrier()
+if world.rank == 0:
+    print("ready", flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+for i in range(20):
+    one, sums = array.array("i", [world.rank + i]), array.array("i", [0])
+    world.Iallreduce([one, MPI.INT], [sums, MPI.INT]).Wait()
+    assert sums[0] == 1 + 2 * i, (i, sums[0])
+print("right", flush=True)
+"""
+
+
+@pytest.mark.full
+def test_a_starved_helper(tmp_path):
+    """Others keep all processors busy, and the helper has the least priority. The calls wait for it, and come to their end."""
+    flavour, go = flavours.find("mpich"), tmp_path / "go"
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1", "COPSE_TRACE": "1"}
+    command = flavour.command(2, [flavour.python, "-c", SUMS, go], variables=variables)
+    process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
+    try:
+        assert process.stdout.readline() == "ready\n"
+        [helper] = helpers()
+        os.setpriority(os.PRIO_PROCESS, helper, 19)
+        go.touch()
+        said, _ = process.communicate(timeout=100)
+    finally:
+        for pid in (-process.pid, *(each.pid for each in busy)):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        for each in (process, *busy):
+            each.wait()
+    assert process.returncode == 0 and len(re.findall("^right$", said, re.MULTILINE)) == 2, said
+    assert re.search(r"^copse: allreduce +served line +40 ", said, re.MULTILINE), said
 
 
 MANY_COMMUNICATORS = """

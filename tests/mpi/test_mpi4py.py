@@ -80,6 +80,15 @@ def test_collective_part(name, tmp_path):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_collective_part_with_a_helper(name, tmp_path):
+    suite = mpi4py_suite.Suite(flavours.find(name), 2, records=tmp_path)
+    [found] = mpi4py_suite.compare(suite, (mpi4py_suite.HELPER,), trusting=True)
+    assert [found.explain(test) for test in found.different] == []
+    assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
+
+
+@pytest.mark.full
 @pytest.mark.drawn(1)  # a case takes one to ten minutes
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])

@@ -170,7 +170,7 @@ def test_copse_run_with_the_shared_heap(copse, name):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("options", [[], ["--shared-heap"]], ids=["plain", "heap"])
+@pytest.mark.parametrize("options", [[], ["--shared-heap"], ["--collective-processors", "1"]], ids=["plain", "heap", "helper"])
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("program", ["IMB-MPI1", "IMB-NBC"])
 @pytest.mark.parametrize("name", ["mpich", "impi"])

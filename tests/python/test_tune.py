@@ -10,10 +10,12 @@ import time
 import pytest
 
 from copse import bench, contest, flavours, paths, regret, tune
+from copse.errors import CopseError
 
 BCAST, WARM = contest.Spot("bcast", 4096), "warm"
 FAST, SLOW = contest.Way("flat:slot"), contest.Way("chain:slot:4", 1024)
 MPI = contest.Way(contest.MPI)
+MACHINE = '{"schema": "copse-machine/1"}'
 
 
 def a_contest(say=lambda _: None, journal=None):
@@ -101,6 +103,46 @@ def test_what_depends_on_where_ranks_sit_is_not_left_out(monkeypatch):
     assert contest.chosen(BCAST, 2, "direct") is not None
     monkeypatch.setattr(contest, "numa_regions", lambda: 2)
     assert contest.chosen(BCAST, 2, "direct") is None
+
+
+@pytest.fixture
+def no_candidates_known():
+    contest.candidates.cache_clear()
+    yield
+    contest.candidates.cache_clear()
+
+
+def test_ways_are_priced_on_this_machine(monkeypatch, tmp_path, no_candidates_known):
+    asked, measured = [], []
+
+    def query(*arguments, **_):
+        asked.append(arguments)
+        return [{"algorithm": "flat", "carrier": carrier, "radix": 2, "fragment_bytes": 0, "ns": ns} for carrier, ns in (("slot", 10), ("get", 40))]
+
+    def run_native(*arguments):
+        measured.append(arguments)
+        return MACHINE
+
+    monkeypatch.setattr(contest.native, "query", query)
+    monkeypatch.setattr(tune.calibrate, "run_native", run_native)
+    table, journal = tmp_path / "t.json", tmp_path / "journal"
+    machine = tune.measured_machine(table, contest.Journal(journal, {}), print)
+    assert (tmp_path / "t-machine.json").read_text() == MACHINE and machine == str(tmp_path / "t-machine.json")
+    assert contest.candidates(BCAST, 2, "direct", 1, machine) == [FAST], "by prices of this machine, the other way is too far behind"
+    assert machine in asked[-1]
+    assert contest.candidates(BCAST, 3, "direct") == [FAST, contest.Way("flat:get")] and contest.PRICED_ON in asked[-1]
+    assert tune.measured_machine(table, contest.Journal(journal, {}), print) == machine and len(measured) == 1, "an interrupted run goes on"
+    assert tune.measured_machine(table, contest.Journal(journal, {"other": 1}), print) == machine and len(measured) == 2
+
+
+def test_a_machine_that_cannot_be_measured_is_no_reason_to_stop(monkeypatch, tmp_path):
+    def run_native(*_):
+        raise CopseError("no second processor", "try again")
+
+    said = []
+    monkeypatch.setattr(tune.calibrate, "run_native", run_native)
+    assert tune.measured_machine(tmp_path / "t.json", contest.Journal(None, {}), said.append) == ""
+    assert len(said) == 1 and "no second processor" in said[0]
 
 
 def test_cells_learn_for_as_long_as_was_asked(monkeypatch):

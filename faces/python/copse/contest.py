@@ -28,7 +28,8 @@ COLLECTIVES = {"barrier": "barrier", "bcast": "broadcast", "reduce": "reduce", "
                "scatter": "scatter", "allgather": "allgather", "alltoall": "alltoall", "reduce_scatter_block": "reduce_scatter",
                "scan": "scan", "exscan": "exscan"}  # fmt: skip
 MPI = "mpi"  # the MPI's own collective
-FAR_BY_PRICE = 5  # times the cheapest price: such ways are not raced
+FAR_BY_PRICE = 5  # times the cheapest price on a recorded machine: such ways are not raced
+FAR_BY_OWN_PRICE = 3  # the same on a file of this machine, on which prices are surer
 MOST_WAYS = 14  # of a call and size
 PRICED_ON, CLUSTER_PRICED_ON = "epyc", "juropa"
 PRICED_RANKS = 16  # of a node; the price of every way for more ranks takes minutes
@@ -123,15 +124,16 @@ def question(spot: Spot) -> list[str]:
 
 
 @cache
-def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1) -> list[Way]:
-    """Returns the ways that can run a call, cheapest first by the price of warm calls whose ranks have a core each. Of ways with the same
-    price on the same carrier there is one."""
-    machine = PRICED_ON if nodes == 1 else CLUSTER_PRICED_ON
+def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1, machine: str = "") -> list[Way]:
+    """Returns the ways that can run a call, cheapest first by the price of warm calls on `machine`, a file of this one. Without such a file,
+    prices are those of a recorded machine whose ranks have a core each. Of ways with the same price on the same carrier there is one."""
+    far = FAR_BY_OWN_PRICE if machine else FAR_BY_PRICE
+    machine = machine or (PRICED_ON if nodes == 1 else CLUSTER_PRICED_ON)
     ranks = min(ranks, nodes * PRICED_RANKS)
     priced = native.query("price", *question(spot), "-n", str(ranks), "--nodes", str(nodes), "--reach", reach, "--machine", machine, "--top", "100000")
     ways: dict[tuple, Way] = {}
     for row in priced:
-        if row["ns"] > FAR_BY_PRICE * priced[0]["ns"]:
+        if row["ns"] > far * priced[0]["ns"]:
             break
         ways.setdefault((row["carrier"], row["ns"]), way_of(row))
     return list(ways.values())
@@ -214,6 +216,7 @@ class Contest:
     times: Times = field(default_factory=Times)
     cache: int = 0  # MiB that the rings of cold calls must exceed; 0 is what the machine says
     patience: quiet.Patience | None = None  # None: measure on a busy machine, too
+    machine: str = ""  # the file of this machine, for prices; without one they are those of a recorded machine
 
     @property
     def heap(self) -> bool:
@@ -268,7 +271,7 @@ class Contest:
         left = {}
         for spot in self.spots:
             same = chosen(spot, self.ranks, self.reach, self.nodes)
-            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach, self.nodes) if way != same][:most_ways]
+            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach, self.nodes, self.machine) if way != same][:most_ways]
         for number, each in enumerate(rounds):
             self.times = Times()
             heats = max(map(len, left.values()))

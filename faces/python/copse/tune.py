@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import bench, contest, files, flavours, native, paths, quiet
+from . import bench, calibrate, contest, files, flavours, native, paths, quiet
 from .bench_report import size_text
 from .errors import CopseError
 
@@ -25,6 +26,7 @@ SIZES = "8,512,4K,32K,256K,1M"
 QUICK_SIZES = "4K,64K,1M"
 GAIN = 1.04  # a way that is faster by less than this gets no row
 QUICK_WAYS = 5
+CALIBRATING = 10  # seconds
 MOST_RANKS = 64  # unless the user asks for more: the table's rows hold for up to twice as many
 CONFIRMING = {True: (2, 2, 0.002), False: (3, 3, 0.005)}  # if quick or not: launches, batches of each, seconds of a batch
 
@@ -66,6 +68,20 @@ def rank_counts(processors: int, quick: bool) -> list[int]:
     what is above MOST_RANKS."""
     most = min(max(2, processors), MOST_RANKS)
     return [most] if quick else [*(n for n in (2 * 4**i for i in range(8)) if n < most), most, *([4 * most] if 4 * most <= MOST_RANKS else [])]
+
+
+def measured_machine(output: Path, journal: contest.Journal, say: Callable[[str], None]) -> str:
+    """Writes the file of this machine beside the table, and returns its name. If a run was interrupted, its measurement counts. Returns an
+    empty text if the machine cannot be measured."""
+    path = output.with_name(f"{output.stem}-machine.json")
+    try:
+        files.require_place(path, "copse-machine/", "a machine's file")
+        [text] = journal.launch("this machine", lambda: [calibrate.run_native("measuring this machine", "--seconds", str(CALIBRATING))])
+        files.write(path, text)
+    except CopseError as error:
+        say(f"this machine was not measured ({error}); ways are priced on a recorded machine")
+        return ""
+    return calibrate.machine_argument(path)
 
 
 def rows_of(race: contest.Contest, sizes: list[int], ranks: list[int | None], turns: bool) -> list[dict]:
@@ -111,12 +127,13 @@ def tune_command(
     progress = Console(stderr=True)
     waiting = None if busy else quiet.Patience(patience, progress.print)
     begin = time.monotonic()
+    machine = "" if quick else measured_machine(output, journal, progress.print)
     rows: list[dict] = []
     with progress.status("") as status:
         for side in sides:
             for count in counts:
                 alike = sorted(n for n in counts if (n > processors) == (count > processors))
-                race = contest.Contest(side, count, spots, ("warm", "cold"), journal, status.update, patience=waiting)
+                race = contest.Contest(side, count, spots, ("warm", "cold"), journal, status.update, patience=waiting, machine=machine)
                 race.race(contest.QUICK if quick else contest.WHOLE, with_mpi=True, most_ways=QUICK_WAYS if quick else contest.MOST_WAYS)
                 race.confirm({spot: race.winner(race.cells(spot)) for spot in spots}, *CONFIRMING[quick])
                 rows += rows_of(race, lengths, ranges(alike, max(2, alike[0] // 2), 2 * alike[-1])[count], count > processors)

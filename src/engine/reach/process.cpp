@@ -36,7 +36,7 @@ std::int64_t coarse_now() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Returns the whole text of a file of /proc, whose size nobody knows before. On failure, it is empty and errno is set.
+// Returns the whole text of a file of /proc, whose size is not known in advance. On failure, it is empty and errno is set.
 std::string text_of(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return {};
@@ -114,12 +114,15 @@ std::ptrdiff_t ids_in(std::string_view status) {
 
 // Two processes in view share a namespace if they have equally many ids. Another user chooses how long the text about his process
 // is, by its groups for instance.
-bool shares_pid_namespace(pid_t pid) {
+std::optional<bool> shares_pid_namespace(pid_t pid) {
   if (pid <= 0) return false;
   const std::string mine = text_of("/proc/self/status");
-  if (mine.empty()) return errno == ENOENT;  // there is no /proc, so nothing more can be found out
+  if (mine.empty()) return errno == ENOENT ? std::optional(true) : std::nullopt;  // without /proc, nothing can be found out
   const std::ptrdiff_t ids = ids_in(mine);
-  return ids == 0 || ids == ids_in(text_of("/proc/" + std::to_string(pid) + "/status"));  // 0: this kernel does not say
+  if (ids == 0) return true;  // this kernel does not say
+  const std::string theirs = text_of("/proc/" + std::to_string(pid) + "/status");
+  if (theirs.empty() && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return std::nullopt;
+  return ids == ids_in(theirs);
 }
 
 std::shared_ptr<Process> Process::find(ProcessId id) {
