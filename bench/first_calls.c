@@ -1,4 +1,5 @@
 /* Takes the time of the first calls of many shapes: first_calls
+ * or makes so many calls of one kind, for bench/instructions.py: first_calls KIND BYTES CALLS
  *
  * A shape is a collective with a root and a size. Its first call also makes the plan and compiles it. The communicator has
  * been called before, and the memory has been touched. Rank 0 prints the shapes, and the mean microseconds of their first,
@@ -36,6 +37,10 @@ int main(int argc, char** argv) {
   from = malloc((size_t)ranks * kMost), to = malloc((size_t)ranks * kMost);
   memset(from, 0, (size_t)ranks * kMost), memset(to, 0, (size_t)ranks * kMost);
   for (int i = 0; i < 100; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  if (argc == 4) {
+    for (int i = atoi(argv[3]); i > 0; --i) call(atoi(argv[1]), atoi(argv[2]), 0);
+    return MPI_Finalize();
+  }
   for (int bytes = 8; bytes <= kMost; bytes *= 4)
     for (int root = 0; root < ranks; ++root)
       for (int kind = 0; kind < kKinds; ++kind) {

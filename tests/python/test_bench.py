@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -544,6 +545,15 @@ def test_persistent_calls_are_measured():
     assert all(float(figure) > 0 for row in rows for figure in row[4:7]), rows
     bare, lanes, one_order = (float(row[7]) for row in rows)
     assert one_order < lanes < bare + 32, rows  # a lane is memory, a page of it for each rank at least
+
+
+@pytest.mark.full
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
+def test_instructions_are_counted():
+    rows = rows_of("instructions.py", "--calls", "gather", "--sizes", "8", "--launches", "1", "--before", str(paths.PRELOAD_FOLDER))
+    assert [row[:3] for row in rows] == [["gather", "8 B", "0"], ["gather", "8 B", "1"]]
+    assert all(200 < float(figure) < 10000 for row in rows for figure in row[3:5]), rows
+    assert all(0.3 < float(row[5]) < 3 for row in rows), rows  # waits count, too
 
 
 def test_first_calls_are_measured():
