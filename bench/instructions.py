@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a call in Copse's library, under valgrind. Unlike times, the figures hardly depend on what else the machine
-does. A rank that waits makes some more, so each figure is the least of several launches.
+"""Counts the instructions of a call in Copse's library, under valgrind. They do not depend on how near the caches are. But a rank that
+waits makes more of them, up to a third here, so each figure is the least of several launches.
 
 bench/first_calls.c makes a call many times, and then more times. The difference is free of what the start takes. With --before, the
 libraries of an earlier build run as well.
@@ -20,7 +20,7 @@ from copse.bench_report import size_text
 from copse.errors import run_script
 
 SOURCE = Path(__file__).with_name("first_calls.c")
-KINDS = ("bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "scan")  # as in the source
+KINDS = tuple(name.lower() for name in re.findall(r"(?:case \d+|default): MPI_(\w+)\(", SOURCE.read_text()))
 FEW, MANY = 1000, 5000  # calls
 COLUMNS = ["call", "size", "rank, from the fewest on", "before", "now", "now / before"]
 

@@ -76,11 +76,7 @@ class Measurement:
     case: Case
     flavour: flavours.Flavour
     ranks: int
-    titles: tuple[str, ...] = SIDES
-    sides: dict[str, Side] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.sides = {title: Side() for title in self.titles}
+    sides: dict[str, Side] = field(default_factory=lambda: {side: Side() for side in SIDES})
 
     def run(self, scratch: Path, rounds: int, small: bool) -> None:
         first: Results | None = None
@@ -154,7 +150,9 @@ def main() -> int:
     for case in cases:
         for flavour in map(flavours.find, case.mpis):
             for ranks in map(int, options.ranks.split(",")):
-                measured = Measurement(case, flavour, ranks, (*SIDES, HELPED) if options.helper else SIDES)
+                measured = Measurement(case, flavour, ranks)
+                if options.helper:
+                    measured.sides[HELPED] = Side()
                 with tempfile.TemporaryDirectory(prefix="copse-programs-") as scratch:
                     measured.run(Path(scratch), options.rounds, options.small)
                 for row in measured.rows():

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,24 @@ def until(condition, seconds: float = SECONDS_TO_END):
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(0.05)
     return found
+
+
+@contextmanager
+def running(flavour, ranks: int, program: list, **variables: str) -> Iterator[tuple[subprocess.Popen, list[int]]]:
+    """Starts a program that has a helper. At the end, kills its session and every process that has been added to the list."""
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1", **variables}
+    command = flavour.command(ranks, program, variables=variables)
+    process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    others: list[int] = []
+    try:
+        yield process, others
+    finally:
+        for pid in (-process.pid, *others):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        process.wait()
 
 
 @pytest.fixture(autouse=True)
@@ -126,10 +146,7 @@ def test_ranks_that_do_not_agree_have_none(run, programs):
 @pytest.mark.parametrize("victim", ["helper", pytest.param("stopped helper", marks=pytest.mark.full), pytest.param("rank", marks=pytest.mark.full), pytest.param("launcher", marks=pytest.mark.full)])
 def test_killed(endless, flavour, victim):
     """Whoever is killed, the program ends, and no helper stays behind."""
-    command = flavour.command(2, [endless(flavour)], variables={"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1"})
-    process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    ranks: list[int] = []
-    try:
+    with running(flavour, 2, [endless(flavour)]) as (process, ranks):
         for _ in range(2):
             ranks.append(int(process.stdout.readline().split()[1]))
         [helper] = helpers()
@@ -141,13 +158,6 @@ def test_killed(endless, flavour, victim):
             if "helper" in victim:
                 assert "rank 2" in said and "ended" in said, said
         assert until(lambda: not helpers())
-    finally:
-        for pid in (-process.pid, *ranks):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
-        process.wait()
 
 
 SUMS = """
@@ -171,23 +181,17 @@ print("right", flush=True)
 def test_a_starved_helper(tmp_path):
     """Others keep all processors busy, and the helper has the least priority. The calls wait for it, and come to their end."""
     flavour, go = flavours.find("mpich"), tmp_path / "go"
-    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1", "COPSE_TRACE": "1"}
-    command = flavour.command(2, [flavour.python, "-c", SUMS, go], variables=variables)
-    process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
     try:
-        assert process.stdout.readline() == "ready\n"
-        [helper] = helpers()
-        os.setpriority(os.PRIO_PROCESS, helper, 19)
-        go.touch()
-        said, _ = process.communicate(timeout=100)
+        with running(flavour, 2, [flavour.python, "-c", SUMS, go], COPSE_TRACE="1") as (process, _):
+            assert process.stdout.readline() == "ready\n"
+            [helper] = helpers()
+            os.setpriority(os.PRIO_PROCESS, helper, 19)
+            go.touch()
+            said, _ = process.communicate(timeout=100)
     finally:
-        for pid in (-process.pid, *(each.pid for each in busy)):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
-        for each in (process, *busy):
+        for each in busy:
+            each.kill()
             each.wait()
     assert process.returncode == 0 and len(re.findall("^right$", said, re.MULTILINE)) == 2, said
     assert re.search(r"^copse: allreduce +served line +40 ", said, re.MULTILINE), said
@@ -235,22 +239,13 @@ pair.Ibarrier().Wait()
 def test_communicators_do_not_wait_for_a_helper_that_is_gone(tmp_path, how):
     """Of a helper that stands still, one communicator finds that out."""
     flavour, go = flavours.find("mpich"), tmp_path / "go"
-    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1"}
-    command = flavour.command(2, [flavour.python, "-c", MANY_COMMUNICATORS, go], variables=variables)
-    process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    try:
+    with running(flavour, 2, [flavour.python, "-c", MANY_COMMUNICATORS, go]) as (process, others):
         assert process.stdout.readline() == "ready\n"
         [helper] = helpers()
+        others.append(helper)
         os.kill(helper, how)
         go.touch()
         said, _ = process.communicate(timeout=100)
-    finally:
-        for pid in (-process.pid, *helpers()):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
-        process.wait()
     assert process.returncode == 0, said
     most = 35  # seconds; if each of the four waited for the helper, 40
     assert [float(took) < most for took in re.findall(r"took ([\d.]+)", said)] == [True, True], said

@@ -70,20 +70,15 @@ def test_the_workers_of_a_pool_start(tmp_path):
     assert suite.run(mpi4py_suite.BARE, {apply}).outcomes == {apply: ("ok",)}
 
 
-@pytest.mark.parametrize("name", ["mpich", "openmpi"])
-def test_collective_part(name, tmp_path):
-    """The run uses the shared heap, which covers everything that runs without it, and more."""
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("mpich", "heap"), ("openmpi", "heap"),
+     *(pytest.param(name, mpi4py_suite.HELPER, marks=pytest.mark.full) for name in ("mpich", "impi", "openmpi"))],
+)  # fmt: skip
+def test_collective_part(name, side, tmp_path):
+    """The shared heap covers everything that runs without it, and more."""
     suite = mpi4py_suite.Suite(flavours.find(name), 2, records=tmp_path)
-    [found] = mpi4py_suite.compare(suite, ("heap",), trusting=True)
-    assert [found.explain(test) for test in found.different] == []
-    assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
-def test_collective_part_with_a_helper(name, tmp_path):
-    suite = mpi4py_suite.Suite(flavours.find(name), 2, records=tmp_path)
-    [found] = mpi4py_suite.compare(suite, (mpi4py_suite.HELPER,), trusting=True)
+    [found] = mpi4py_suite.compare(suite, (side,), trusting=True)
     assert [found.explain(test) for test in found.different] == []
     assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
 
