@@ -14,6 +14,7 @@
 #include "real.hpp"
 #include "report.hpp"
 #include "silent.hpp"
+#include "world.hpp"
 
 // From the linker: this library in memory, which begins with an ElfW(Ehdr).
 extern "C" const unsigned char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -64,14 +65,14 @@ bool met_all = false;
 }  // namespace
 
 std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
-  MPI_Group group{}, world{};
+  MPI_Group group{}, all{};
   std::vector<int> numbers(static_cast<std::size_t>(ranks)), there(numbers.size(), MPI_UNDEFINED);
   std::iota(numbers.begin(), numbers.end(), 0);
   real().Comm_group_(comm, &group);
-  real().Comm_group_(MPI_COMM_WORLD, &world);
-  real().Group_translate_ranks_(group, ranks, numbers.data(), world, there.data());
+  real().Comm_group_(world(), &all);
+  real().Group_translate_ranks_(group, ranks, numbers.data(), all, there.data());
   real().Group_free_(&group);
-  real().Group_free_(&world);
+  real().Group_free_(&all);
   return there;
 }
 

@@ -12,10 +12,10 @@
 
 namespace copse::mpi {
 
-// Returns the rank in MPI_COMM_WORLD of each rank of the communicator, MPI_UNDEFINED for a rank of another world.
+// Returns the rank in world() of each rank of the communicator, MPI_UNDEFINED for a rank of another world.
 std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
-// Returns whether all these ranks belong to this process's MPI_COMM_WORLD, by world_ranks(). All ranks of the communicator get
+// Returns whether all these ranks belong to this process's world(), by world_ranks(). All ranks of the communicator get
 // the same answer, so none needs to ask another. Only the ranks of one world have agreed that they all run Copse.
 bool in_one_world(const std::vector<int>& members);
 
@@ -28,9 +28,9 @@ struct Word {
   enum : std::size_t { build, minus_build, first_mistaken, wanted, untraced, unbound, first_without_heap, joins_at, count };
 };
 using Words = std::array<int, Word::count>;
-// The value of Word::wanted of a rank that wants Copse and helpers. The value is 1 for a rank that wants Copse alone, and 0 for a
-// rank that does not want Copse.
-inline constexpr int kWithHelpers = 2;
+// The value of Word::wanted of a rank that wants Copse and helpers beside the ranks, or among those that the launcher has started.
+// The value is 1 for a rank that wants Copse alone, and 0 for a rank that does not want Copse.
+inline constexpr int kWithHelpers = 2, kWithRanksAsHelpers = 3;
 
 // Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long. Ends the program if
 // one of them will never answer (silent.hpp).

@@ -60,14 +60,19 @@ Handle global_handle() {
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global) (::copse::mpi::global_handle<type, #global>())
 
-inline constexpr std::string_view kFamily = "Open MPI", kLibrary = "libcopse-mpi-openmpi.so";
+#define COPSE_WORLD_FILE "libcopse-world-openmpi.so"
+inline constexpr std::string_view kFamily = "Open MPI", kLibrary = "libcopse-mpi-openmpi.so", kWorldLibraryFile = COPSE_WORLD_FILE;
 inline bool builtin(MPI_Op) { return false; }
 #elif defined(COPSE_MPI_ABI)
-inline constexpr std::string_view kFamily = "the MPI standard ABI", kLibrary = "libcopse-mpi-abi.so";
+#define COPSE_WORLD_FILE "libcopse-world-abi.so"
+inline constexpr std::string_view kFamily = "the MPI standard ABI", kLibrary = "libcopse-mpi-abi.so",
+                                  kWorldLibraryFile = COPSE_WORLD_FILE;
 // Handles of predefined objects are below 4096 (MPI-5.0 20.4).
 inline bool builtin(MPI_Op op) { return raw_of(op) < 4096; }
 #elif defined(COPSE_MPI_MPICH)
-inline constexpr std::string_view kFamily = "MPICH or Intel MPI", kLibrary = "libcopse-mpi-mpich.so";
+#define COPSE_WORLD_FILE "libcopse-world-mpich.so"
+inline constexpr std::string_view kFamily = "MPICH or Intel MPI", kLibrary = "libcopse-mpi-mpich.so",
+                                  kWorldLibraryFile = COPSE_WORLD_FILE;
 // The two upper bits of an MPICH handle are its kind: 0 is invalid, 1 is built in.
 inline bool builtin(MPI_Op op) { return static_cast<unsigned>(op) >> 30 <= 1; }
 #else

@@ -1,4 +1,4 @@
-// Starts helper processes, and meets them.
+// Starts helper processes, and lets them go.
 #include "helpers.hpp"
 
 #include <dlfcn.h>
@@ -18,8 +18,6 @@
 #include <vector>
 
 #include "communicator/desk.hpp"
-#include "communicator/name_meeting.hpp"
-#include "progress.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 
@@ -29,22 +27,23 @@ namespace {
 using communicator::DeskName;
 using engine::Descriptor;
 
-constexpr double kMeetingSeconds = 10;
 constexpr const char* kKind = "helpers";
 
-struct Helpers {
-  std::int32_t count = 0;
-  std::array<DeskName, choose::kHelpersMost> desks{};
-};
-auto& helpers = *new Helpers;       // of this node; never destroyed (session.hpp)
-std::atomic<bool> are_gone{false};   // this rank knows that a helper will not come any more
-// The pipe to a helper that this process has started. The program may have closed the descriptor by its number, and opened a file
-// under that number.
+auto& known = *new HelpersHere;  // never destroyed (session.hpp)
+bool are_ranks = false;          // the helpers of all nodes are ranks
+// A descriptor by which helpers learn of this rank's end: the pipe to a helper that this process has started, or a socket for
+// goodbyes. The program may have closed it by its number, and opened a file under that number.
 struct Lifeline {
   int fd;
-  engine::FileId pipe;
+  engine::FileId file;
+  [[nodiscard]] bool is_open() const { return engine::file_id(fd) == file; }
 };
 auto& lifelines = *new std::vector<Lifeline>;
+
+void keep(Descriptor&& descriptor) {
+  const engine::FileId file = engine::file_id(descriptor.get());
+  lifelines.push_back({descriptor.release(), file});
+}
 
 // Returns the path of the helpers' program, which lies beside this library or in the build's folder of programs. The path is empty
 // if the program is in neither place.
@@ -94,8 +93,7 @@ std::string start_one(const std::string& path, int processor, DeskName& desk_nam
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return path + " serve failed";
-  const engine::FileId pipe = engine::file_id(ours.get());
-  lifelines.push_back({ours.release(), pipe});
+  keep(std::move(ours));
   return {};
 }
 
@@ -147,29 +145,21 @@ std::string start_all(int count, const cpu_set_t& taken) {
   if (path.empty()) return "none: copse-native is not beside the preload library";
   std::string places;
   for (const int processor : processors_for(count, taken)) {
-    if (const std::string why = start_one(path, processor, helpers.desks[static_cast<std::size_t>(helpers.count)]); !why.empty())
-      return std::to_string(helpers.count) + " started, then " + why;
-    ++helpers.count;
+    if (const std::string why = start_one(path, processor, known.desks[static_cast<std::size_t>(known.count)]); !why.empty())
+      return std::to_string(known.count) + " started, then " + why;
+    ++known.count;
     places +=
         (places.empty() ? "" : ", ") + (processor < 0 ? std::string("any processor") : "processor " + std::to_string(processor));
   }
   return std::to_string(count) + " on each node; here on " + places;
 }
 
-bool all_desks_are_open() {
-  const auto end = helpers.desks.begin() + helpers.count;
-  return std::all_of(helpers.desks.begin(), end, [](const DeskName& desk) { return communicator::is_open(desk); });
-}
-
-// A helper that does not come would hold up every communicator, so no communicator uses helpers from now on.
-void do_without_helpers(int rank, const std::string& why) {
-  if (are_gone.exchange(true) || rank != 0) return;
-  note(kKind, "they serve no communicator from now on: " + why);
-}
-
 }  // namespace
 
-bool have_helpers() { return helpers.count > 0; }
+const HelpersHere& helpers_here() { return known; }
+
+// Only helpers that are ranks reach one another between nodes.
+bool may_have_helpers(bool one_node) { return are_ranks || (one_node && known.count > 0); }
 
 void start_helpers() {
   MPI_Comm node{};
@@ -180,65 +170,29 @@ void start_helpers() {
   const cpu_set_t taken = taken_by_all(node, ranks);
   const int count = std::min(settings().collective_processors.of_node(ranks), choose::kHelpersMost);
   if (rank == 0) note(kKind, ranks == 1 ? "none for a rank that is alone on its node" : start_all(count, taken));
-  real().Bcast(&helpers, static_cast<int>(sizeof helpers), raw_of(MPI_BYTE), 0, raw_of(node));
+  real().Bcast(&known, static_cast<int>(sizeof known), raw_of(MPI_BYTE), 0, raw_of(node));
   real().Comm_free_(&node);
 }
 
-std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap& callers) {
-  enum Met : std::int32_t { kCame = 1, kServed = 2 };
-  struct Word {
-    std::int32_t count = 0, met = 0;  // met: Met, or 0 if helpers did not come
-    DeskName first{}, meeting{};
-  };
-  if (callers.rank() == 0 && !all_desks_are_open()) do_without_helpers(0, "one of them has ended");
-  Word mine{are_gone ? 0 : helpers.count, 0, helpers.desks[0], {}};
-  const auto size = static_cast<std::size_t>(callers.ranks());
-  std::vector<Word> all(size);
-  if (callers.rank() == 0) {
-    const std::string letters = communicator::unguessable();
-    std::copy(letters.begin(), letters.end(), mine.meeting.begin());
-  }
-  if (!callers.allgather(&mine, all.data(), sizeof mine)) return nullptr;
-  const Word& first = all.front();
-  for (const Word& word : all)
-    if (word.count == 0 || word.count != first.count || word.first != first.first) return nullptr;  // not one node's helpers
-  communicator::Invitation invitation;
-  invitation.helpers = first.count;
-  invitation.ranks = callers.ranks() + first.count;
-  std::copy(first.meeting.begin(), first.meeting.end(), invitation.meeting.begin());
-  const auto letters_by = communicator::Deadline::after(kMeetingSeconds / 2);
-  for (int i = 0; callers.rank() == 0 && i < first.count; ++i) {
-    invitation.rank = callers.ranks() + i;
-    const DeskName& desk = helpers.desks[static_cast<std::size_t>(i)];
-    static_cast<void>(communicator::invite(desk, invitation, letters_by));  // the meeting finds out
-  }
-  choose::Settings with_helpers = settings();
-  with_helpers.helpers = first.count;
-  std::string why;
-  std::unique_ptr<communicator::Communicator> met;
-  auto bootstrap = communicator::meet_by_name(invitation.meeting.data(), callers.rank(), invitation.ranks,
-                                              communicator::Deadline::after(kMeetingSeconds), why);
-  const bool came = bootstrap != nullptr;
-  if (came) met = communicator::Communicator::create(std::move(bootstrap), nullptr, with_helpers, why, progress());
-  mine.met = met ? kServed : came ? kCame : 0;
-  if (!callers.allgather(&mine, all.data(), sizeof mine)) return nullptr;
-  const auto have = [&](Met least) {
-    return std::all_of(all.begin(), all.end(), [&](const Word& word) { return word.met >= least; });
-  };
-  if (have(kServed)) return met;
-  if (!have(kCame)) {
-    do_without_helpers(callers.rank(), "they did not come to one of " + std::to_string(callers.ranks()) + " ranks: " + why);
-  } else if (callers.rank() == 0) {
-    note(kKind, "they do not serve a communicator of " + std::to_string(callers.ranks()) + " ranks: " + why);
-  }
-  return nullptr;
+void use_helpers(const OutsideHelpers& outside) {
+  known.count = static_cast<std::int32_t>(outside.desks.size());
+  std::copy(outside.desks.begin(), outside.desks.end(), known.desks.begin());
+  are_ranks = true;
+  if (Descriptor line = communicator::open_line()) keep(std::move(line));  // there may be no descriptor left at the end
 }
 
+// A helper that is a rank leaves MPI when all ranks of its node do, and so cannot wait for the end of their processes.
 void dismiss_helpers() {
-  for (const auto& [fd, pipe] : lifelines)
-    if (engine::file_id(fd) == pipe) close(fd);
+  const bool has_line = are_ranks && !lifelines.empty() && lifelines.front().is_open();
+  const Descriptor another = are_ranks && !has_line ? communicator::open_line() : Descriptor{};
+  for (int i = 0; are_ranks && i < known.count; ++i) {
+    const DeskName& desk = known.desks[static_cast<std::size_t>(i)];
+    static_cast<void>(communicator::say_goodbye(has_line ? lifelines.front().fd : another.get(), desk));
+  }
+  for (const Lifeline& lifeline : lifelines)
+    if (lifeline.is_open()) close(lifeline.fd);
   lifelines.clear();
-  helpers.count = 0;
+  known.count = 0;
 }
 
 }  // namespace copse::mpi

@@ -1,19 +1,27 @@
-// The helper processes of this node (docs/decisions/helpers.md). They are no part of the MPI's world.
+// The helper processes of this node (docs/decisions/helpers.md). They are no part of the program's world.
 #pragma once
 
-#include "communicator/bootstrap.hpp"
-#include "state.hpp"
+#include <array>
+#include <cstdint>
+
+#include "choose/settings.hpp"
+#include "communicator/desk.hpp"
+#include "outside.hpp"
 
 namespace copse::mpi {
 
 // Starts the helpers that COPSE_COLLECTIVE_PROCESSORS asks for, on every node. Collective over the world.
 void start_helpers();
-// Tells whether there are helpers on this node.
-[[nodiscard]] bool have_helpers();
-
-// Makes a communicator of these ranks and of the node's helpers. If that fails, the result is null on every rank, and the trace
-// says why. Collective over the ranks of `callers`.
-[[nodiscard]] std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap& callers);
+// Has these helpers serve, which are ranks of MPI_COMM_WORLD.
+void use_helpers(const OutsideHelpers& outside);
+// The helpers of this node.
+struct HelpersHere {
+  std::int32_t count = 0;
+  std::array<communicator::DeskName, choose::kHelpersMost> desks{};
+};
+[[nodiscard]] const HelpersHere& helpers_here();
+// Tells whether helpers may serve these ranks. All of them get the same answer.
+[[nodiscard]] bool may_have_helpers(bool one_node);
 
 // Lets the helpers go, after the last communicator.
 void dismiss_helpers();

@@ -10,6 +10,7 @@
 #include "agreement.hpp"
 #include "communicator/kin.hpp"
 #include "progress.hpp"
+#include "world.hpp"
 
 namespace copse::mpi {
 namespace {
@@ -30,14 +31,6 @@ Known& known() {
   return known;
 }
 
-// Returns the highest tag that the MPI allows. Every MPI allows 32767, so that is the result if the MPI does not say.
-int highest_tag() {
-  void* most = nullptr;
-  int flag = 0;
-  if (real().Comm_get_attr_(MPI_COMM_WORLD, MPI_TAG_UB, &most, &flag) != MPI_SUCCESS || flag == 0) return 32767;
-  return *static_cast<const int*>(most);
-}
-
 std::vector<int> sorted(std::vector<int> members) {
   std::sort(members.begin(), members.end());
   return members;
@@ -45,7 +38,7 @@ std::vector<int> sorted(std::vector<int> members) {
 
 int world_size() {
   int ranks = 0;
-  real().Comm_size_(MPI_COMM_WORLD, &ranks);
+  real().Comm_size_(world(), &ranks);
   return ranks;
 }
 
@@ -109,6 +102,14 @@ int common_stream(const std::vector<SecondWord>& all, std::size_t place) {
 }
 
 }  // namespace
+
+// Every MPI allows 32767, so that is the result if the MPI does not say.
+int highest_tag() {
+  void* most = nullptr;
+  int flag = 0;
+  if (real().Comm_get_attr_(MPI_COMM_WORLD, MPI_TAG_UB, &most, &flag) != MPI_SUCCESS || flag == 0) return 32767;
+  return *static_cast<const int*>(most);
+}
 
 Hidden::Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id)
     : members_(std::move(members)), sorted_(sorted(members_)), id_(id) {

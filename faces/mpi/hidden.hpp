@@ -17,6 +17,9 @@ namespace copse::mpi {
 // Tags of the calls of a wire, or of one of its lanes: one for each area.
 inline constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);
 
+// Returns the highest tag that the MPI allows.
+[[nodiscard]] int highest_tag();
+
 class Hidden {
  public:
   static constexpr int kStreams = 256;  // wires that may share a communicator at a time

@@ -19,11 +19,13 @@
 #include "communicator/memory_room.hpp"
 #include "devices.hpp"
 #include "helpers.hpp"
+#include "helpers_meeting.hpp"
 #include "hidden.hpp"
 #include "leaders.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "wire.hpp"
+#include "world.hpp"
 
 namespace copse::mpi {
 
@@ -111,9 +113,9 @@ using Clock = std::chrono::steady_clock;
 // If MPI_Init has bypassed its wrapper, a rank of the world may run without Copse. On a communicator of all ranks it never answers.
 std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Clock::time_point start) {
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
-  int world = 0;
-  real().Comm_size_(MPI_COMM_WORLD, &world);
-  if (have_met_all() || state.ranks != world) return bootstrap;
+  int all_ranks = 0;
+  real().Comm_size_(world(), &all_ranks);
+  if (have_met_all() || state.ranks != all_ranks) return bootstrap;
   bootstrap->settle({}, [rank = state.rank, start, patience = kPatienceWithRanks]() mutable {
     if (Clock::now() - start >= patience) {
       patience *= 10;
@@ -122,6 +124,11 @@ std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Cl
     return true;
   });
   return bootstrap;
+}
+
+void meet_helpers_of(CommState& state, const std::vector<FirstWord>& words, communicator::Bootstrap& callers) {
+  for (const FirstWord& word : words) state.hosts.push_back(word.host);
+  state.served = meet_helpers(callers, state.hosts);
 }
 
 // Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin. `begin` becomes
@@ -167,7 +174,7 @@ bool found(CommState& state, Clock::time_point& begin) {
     state.neighbors = std::make_unique<const Neighbors>(std::move(met->mine));
     state.copse->connect(std::move(met->graph));
   };
-  if (one_host && have_helpers()) state.served = meet_helpers(*bootstrap);
+  if (may_have_helpers(one_host)) meet_helpers_of(state, all, *bootstrap);
   if (communicator::KinOffer::is_common(offers)) {
     state.copse = communicator::Communicator::create_among(offer, offers, bootstrap, settings(), progress());
     connect();
@@ -188,9 +195,9 @@ bool found(CommState& state, Clock::time_point& begin) {
 // Says once why Copse can do nothing for a program, if its user asked for that (copse run does).
 void say_why_not(const CommState& state) {
   static std::atomic<bool> said = false;
-  int world = 0;
-  real().Comm_size_(MPI_COMM_WORLD, &world);
-  if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != world || said.exchange(true)) return;
+  int all_ranks = 0;
+  real().Comm_size_(world(), &all_ranks);
+  if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != all_ranks || said.exchange(true)) return;
   std::fprintf(stderr,
                "copse: calls on a communicator of all %d ranks are passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 "
                "says less\n",

@@ -20,6 +20,7 @@
 #include "exports.hpp"
 #include "report.hpp"
 #include "wire.hpp"
+#include "world.hpp"
 
 namespace copse::mpi {
 namespace {
@@ -112,7 +113,7 @@ class MpiNetwork final : public communicator::Network {
     }
     // Calls of a program that has started the MPI itself do not wait for Copse's threads.
     serves_threads_ = provided >= (initialized == 0 ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);
-    if (mpi_.Comm_dup(MPI_COMM_WORLD, &comm_) != MPI_SUCCESS) return "MPI_Comm_dup failed";
+    if (mpi_.Comm_dup(world(), &comm_) != MPI_SUCCESS) return "MPI_Comm_dup failed";
     mpi_.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     real().Comm_rank_(comm_, &rank_);
     real().Comm_size_(comm_, &ranks_);

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "world_view.hpp"
+
 namespace copse::mpi {
 namespace detail {
 Real real_mpi, next_mpi;
@@ -22,6 +24,8 @@ StackedTools stacked_tools;
 namespace {
 
 dl_find_object own_code{}, mpi_code{}, fortran_code{};  // fortran_code is empty if the MPI has no Fortran bindings
+dl_find_object world_code{};                            // the library of world_calls.cpp; empty if it is not loaded
+WorldCaller world_caller = nullptr;
 void* caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
 
 void* scope_of(const void* caller) {
@@ -47,10 +51,16 @@ bool lies_in(const dl_find_object& code, const void* address) {
   return address >= code.dlfo_map_start && address < code.dlfo_map_end;
 }
 
+// Returns the address from which a function was called. The library that stands before this one has passed some calls on.
+const void* whence(const void* address) {
+  return world_caller != nullptr && lies_in(world_code, address) ? world_caller() : address;
+}
+
 // Returns whether an address belongs to another tool. It does not if it lies in Copse or in the MPI, or if it is only a
 // program's entry for a function of a library.
 bool is_tools(void* found) {
-  if (found == nullptr || lies_in(own_code, found) || lies_in(mpi_code, found)) return false;  // dladdr1 is slow
+  for (const dl_find_object* code : {&own_code, &mpi_code, &world_code})  // dladdr1 is slow
+    if (found == nullptr || lies_in(*code, found)) return false;
   Dl_info info{};
   ElfW(Sym)* symbol = nullptr;
   return dladdr1(found, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&
@@ -164,11 +174,21 @@ void* mpi_symbol(const char* name) {
   return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
 }
 
-bool in_mpi(const void* address) { return lies_in(mpi_code, address); }
-bool in_fortran(const void* address) { return lies_in(fortran_code, address); }
+void* mpi_function(const char* name, const void* caller) {
+  if (void* const found = dlsym(RTLD_NEXT, name); found != nullptr) return found;
+  void* const scope = caller_scope != nullptr ? caller_scope : scope_of(caller);
+  return scope == nullptr ? nullptr : dlsym(scope, name);
+}
+
+bool in_mpi(const void* address) { return lies_in(mpi_code, whence(address)); }
+bool in_fortran(const void* address) { return lies_in(fortran_code, whence(address)); }
 
 bool find_real(const void* caller) {
-  find_init(caller);
+  if (void* const byte = dlsym(RTLD_DEFAULT, kWorldLibrary); byte != nullptr) {
+    _dl_find_object(byte, &world_code);
+    world_caller = reinterpret_cast<WorldCaller>(dlsym(RTLD_DEFAULT, kWorldCaller));
+  }
+  find_init(whence(caller));
   const bool complete = find_functions();
   _dl_find_object(reinterpret_cast<void*>(&find_real), &own_code);
   _dl_find_object(reinterpret_cast<void*>(real().Init), &mpi_code);

@@ -23,7 +23,8 @@ namespace copse::mpi {
   X(Type_free) X(Type_contiguous) X(Grequest_start) X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr)           \
   X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init)                                       \
   X(Topo_test) X(Cartdim_get) X(Cart_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)                      \
-  X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Graphdims_get) X(Error_class)
+  X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Graphdims_get) X(Error_class)                                 \
+  X(Comm_get_parent) X(Comm_set_name) X(Finalize)
 
 // The wrapped calls that are in no table, because they have neither data nor a large-count form.
 #define COPSE_MPI_APART(X)                                                                                           \
@@ -129,6 +130,9 @@ bool in_fortran(const void* address);
 // is visible only from there. If there is no MPI, this prints one line on standard error and ends the process. If the
 // MPI lacks something that Copse needs, it prints one line and returns false.
 bool find_real(const void* caller);
+
+// Returns a function of this process's MPI or of a tool behind Copse, or null. find_real() may come later.
+void* mpi_function(const char* name, const void* caller);
 
 // Returns an empty text if this library was compiled for the process's MPI. Else returns one line that says which MPI
 // this is and which library to preload instead. Needs find_real, and interprets no handle.

@@ -20,6 +20,7 @@
 
 #include "communicator/memory_room.hpp"
 #include "settings.hpp"
+#include "world.hpp"
 
 namespace copse::mpi {
 namespace {
@@ -174,19 +175,19 @@ void note_resources() {
 
 void print_report() {
   int rank = 0, ranks = 1;
-  real().Comm_rank_(MPI_COMM_WORLD, &rank);
-  real().Comm_size_(MPI_COMM_WORLD, &ranks);
+  real().Comm_rank_(world(), &rank);
+  real().Comm_size_(world(), &ranks);
   const std::string mine = pack_trace();
   const int size = static_cast<int>(mine.size());
   std::vector<int> sizes(static_cast<std::size_t>(ranks)), offsets(sizes.size());
-  real().Gather_(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  real().Gather_(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, world());
   int total = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     offsets[i] = total;
     total += sizes[i];
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  real().Gatherv_(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
+  real().Gatherv_(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, world());
   if (rank != 0) return;
   trace = {{}, {}, {}, std::move(trace.learned)};  // all ranks have learned the same
   notes.clear();
@@ -211,7 +212,7 @@ void give_up(const CommState& state, std::string_view call, std::string_view why
 void give_up(const char* call, const std::exception* error) {
   int rank = 0, initialised = 0;
   if (real().Initialized_ != nullptr) real().Initialized_(&initialised);  // null if find_real() failed early
-  if (initialised != 0) real().Comm_rank_(MPI_COMM_WORLD, &rank);
+  if (initialised != 0) real().Comm_rank_(world(), &rank);
   const bool memory = dynamic_cast<const std::bad_alloc*>(error) != nullptr;
   const char* why = memory ? "this rank has no memory left" : error == nullptr ? "an exception of an unknown kind" : error->what();
   if (initialised != 0) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "bootstrap.hpp"
-#include "helpers.hpp"
+#include "helpers_meeting.hpp"
 #include "joining.hpp"
 #include "report.hpp"
 #include "request_table.hpp"
@@ -87,7 +87,7 @@ std::shared_ptr<communicator::Communicator> served_lane(CommState& state, bool w
   const AskingMpi guard;
   MpiBootstrap callers(state.comm);
   callers.settle({}, [&] { return state.copse->who_has_ended().empty(); });
-  std::unique_ptr<communicator::Communicator> met = meet_helpers(callers);
+  std::unique_ptr<communicator::Communicator> met = meet_helpers(callers, state.hosts);
   if (met == nullptr) return nullptr;
   ++served_calls;
   const std::shared_ptr<communicator::Communicator> lane(met.release(), let_go);

@@ -22,6 +22,7 @@
 #include "requests.hpp"
 #include "settings.hpp"
 #include "topology/binding.hpp"
+#include "world.hpp"
 
 namespace copse::mpi {
 namespace detail {
@@ -76,6 +77,7 @@ int finish(MPI_Comm, int, void*, void*) {
     dismiss_helpers();
     if (settings().trace) remember_requests();
     if (settings().trace) print_report();
+    end_standing_in();
     return MPI_SUCCESS;
   });
 }
@@ -95,10 +97,31 @@ std::string learn_of_the_end() {
   return learns ? "" : "the MPI cannot set an attribute, by which Copse would learn of MPI_Finalize";
 }
 
+// Returns why ranks cannot be taken out of the program, if they are to be.
+std::string why_nobody_stays_out() {
+  const choose::CollectiveProcessors& helpers = settings().collective_processors;
+  if (!helpers.among_launched || !helpers.any() || can_stand_in()) return "";
+  return "COPSE_COLLECTIVE_PROCESSORS with out: needs " + std::string(kWorldLibraryFile) +
+         " preloaded before this library; start with: copse run --collective-processors out:1 mpirun ...";
+}
+
 // Returns a mistake of the user's, or another reason why this rank cannot work.
 std::string prepare_this_rank() {
   const std::string mistake = read_settings(), deaf = learn_of_the_end();
-  return mistake.empty() ? deaf : mistake;
+  return !mistake.empty() ? mistake : !deaf.empty() ? deaf : why_nobody_stays_out();
+}
+
+int wanted_of_copse() {
+  if (settings().disable) return 0;
+  const choose::CollectiveProcessors& helpers = settings().collective_processors;
+  return !helpers.any() ? 1 : helpers.among_launched ? kWithRanksAsHelpers : kWithHelpers;
+}
+
+// Starts the helpers that all ranks want, or makes helpers of some ranks. In these ranks MPI_Finalize is not to do anything.
+void prepare_helpers(int wanted) {
+  if (wanted == kWithHelpers) return start_helpers();
+  set(Phase::passing);
+  use_helpers(take_helpers_out());
 }
 
 void note_another_mpis_table() {
@@ -169,8 +192,7 @@ void begin() {
   mine[Word::build] = build;
   mine[Word::minus_build] = -build;
   mine[Word::first_mistaken] = mistake.empty() ? ranks : rank;
-  const bool wants_helpers = settings().collective_processors.of_node(1) > 0;
-  mine[Word::wanted] = settings().disable ? 0 : wants_helpers ? kWithHelpers : 1;
+  mine[Word::wanted] = wanted_of_copse();
   mine[Word::untraced] = settings().trace ? 0 : 1;
   mine[Word::unbound] = needless.empty() ? 0 : 1;
   mine[Word::joins_at] = first_served_call();
@@ -193,12 +215,17 @@ void begin() {
     note("binding", "not bound: " + needless);
   }
   clock.end("MPI_Init: binding");
+  const bool with_helpers = all[Word::wanted] >= kWithHelpers;
+  if (with_helpers) {
+    prepare_helpers(all[Word::wanted]);
+    clock.end("MPI_Init: helpers");
+  }
   work();
   clock.end("MPI_Init: tables");
-  if (all[Word::wanted] == kWithHelpers) {
-    start_helpers();
-    if (ranks > 1) join(state_of(raw_of(MPI_COMM_WORLD)), true);
-    clock.end("MPI_Init: helpers, and their communicator");
+  if (with_helpers) {
+    real().Comm_size_(world(), &ranks);
+    if (ranks > 1) join(state_of(raw_of(world())), true);
+    clock.end("MPI_Init: communicator with helpers");
   }
   count_start(parts);
 }
@@ -224,6 +251,7 @@ bool begin_late(const void* caller) {
 
 bool before_init(const void* caller) {
   const std::lock_guard lock(mutex);
+  if (!initialising) prepare_to_stay_outside();
   return !std::exchange(initialising, true) && guarded("MPI_Init", [&] { return find_mpi(caller); });
 }
 

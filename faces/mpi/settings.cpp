@@ -29,7 +29,7 @@ int first_served_call() {
   const choose::Settings& wanted = settings();
   if (wanted.join_at) return static_cast<int>(*wanted.join_at);
   const bool all = wanted.check || wanted.progress_thread || !wanted.forced.empty() || wanted.nodes > 1 ||
-                   wanted.collective_processors.of_node(1) > 0 || wanted.learn == choose::Learn::eagerly;
+                   wanted.collective_processors.any() || wanted.learn == choose::Learn::eagerly;
   return all ? 1 : kWhenItPays;
 }
 

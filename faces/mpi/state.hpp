@@ -1,6 +1,7 @@
 // What Copse knows about an MPI communicator.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;  // the reason why `copse` is null
   std::unique_ptr<communicator::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
+  std::vector<std::uint64_t> hosts;  // of each rank, the same number on one node; empty if there are no helpers
   std::vector<std::weak_ptr<communicator::Communicator>> served_lanes;  // the same ranks with helpers, each for one persistent call
   std::vector<int> members;  // ranks of the world; empty: nobody has asked yet
   communicator::Early early;  // counts calls that are passed on because Copse has not begun

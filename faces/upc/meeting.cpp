@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "communicator/over_nodes.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "engine/signal/wait.hpp"
 
@@ -60,20 +61,16 @@ class NodesBootstrap final : public SegmentBootstrap {
   [[nodiscard]] int ranks() const override { return ranks_; }
 
   bool allgather(const void* mine, void* all, std::size_t bytes) override {
-    const std::vector<int>& here = members_[here_];
-    std::vector<std::byte> of_node(here.size() * bytes);
-    if (!on_this_node().allgather(mine, of_node.data(), bytes)) return false;
-    // The values of all members. The last byte says whether the exchange between the nodes worked.
-    std::vector<std::byte> known(static_cast<std::size_t>(ranks_) * bytes + 1);
-    if (here.front() == me_) known.back() = std::byte{exchange(of_node, known.data(), bytes)};
-    std::vector<std::byte> told(here.size() * known.size());
-    if (!on_this_node().allgather(known.data(), told.data(), known.size())) return false;
-    std::memcpy(all, told.data(), known.size() - 1);
-    return told[known.size() - 1] != std::byte{0};
+    communicator::BetweenNodes between;
+    if (members_[here_].front() == me_)
+      between = [this](std::span<const std::byte> of_node, std::byte* to, std::size_t size) { return exchange(of_node, to, size); };
+    const auto gathered = communicator::allgather_over_nodes(on_this_node(), between, ranks_, mine, all, bytes);
+    return gathered.all && gathered.node_is_told;
   }
 
  private:
-  bool exchange(const std::vector<std::byte>& of_node, std::byte* all, std::size_t bytes) {
+  bool exchange(std::span<const std::byte> of_node, std::byte* all, std::size_t bytes) {
+    if (of_node.empty()) return false;  // a thread has ended, and the MPI ends the others
     spread(members_[here_], of_node, all, bytes);
     std::vector<std::vector<std::byte>> came(members_.size());
     ++round_;
@@ -91,7 +88,7 @@ class NodesBootstrap final : public SegmentBootstrap {
     }
     return wait([&] { return wire_.drain(kTag, round_); });
   }
-  static void spread(const std::vector<int>& members, const std::vector<std::byte>& values, std::byte* all, std::size_t bytes) {
+  static void spread(const std::vector<int>& members, std::span<const std::byte> values, std::byte* all, std::size_t bytes) {
     for (std::size_t i = 0; i < members.size(); ++i)
       std::memcpy(all + static_cast<std::size_t>(members[i]) * bytes, values.data() + i * bytes, bytes);
   }

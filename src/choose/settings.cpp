@@ -129,19 +129,22 @@ struct Reader {
       return number && *number >= least && *number <= most ? static_cast<int>(*number) : -1;
     };
     bool sound = true;
+    const std::string_view whole = value;
+    wanted.among_launched = value.starts_with("out:");
+    if (wanted.among_launched) value.remove_prefix(4);
     if (value.starts_with("cpus:")) {
       for (const std::string_view item : split(value.substr(5), ',')) wanted.processors.push_back(in(item, 0, 65535));
       sound = std::find(wanted.processors.begin(), wanted.processors.end(), -1) == wanted.processors.end() &&
-              wanted.processors.size() <= kHelpersMost;
+              wanted.processors.size() <= kHelpersMost && !wanted.among_launched;
     } else if (value.starts_with("1/")) {
       sound = (wanted.ranks_for_each = in(value.substr(2), 1, 65536)) > 0;
     } else {
       sound = (wanted.number = in(value, 0, kHelpersMost)) >= 0;
     }
     if (!sound)
-      return mistake(name, value,
+      return mistake(name, whole,
                      "expected a number of helpers up to " + std::to_string(kHelpersMost) +
-                         ", a ratio such as 1/8, or processors such as cpus:6,7");
+                         ", a ratio such as 1/8, processors such as cpus:6,7, or ranks of the launcher's such as out:1 or out:1/8");
     settings.collective_processors = std::move(wanted);
   }
 

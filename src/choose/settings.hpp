@@ -1,6 +1,7 @@
 // The user's choices: every COPSE_ variable has a row in settings.def.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,9 +47,17 @@ struct CollectiveProcessors {
   int number = 0;            // 0: none, unless the others say so
   int ranks_for_each = 0;
   std::vector<int> processors;
+  bool among_launched = false;  // helpers are some of the ranks that the launcher starts, not processes beside them
+  [[nodiscard]] bool any() const { return of_node(1) > 0; }
+  // Returns how many helpers start beside the ranks of a node.
   [[nodiscard]] int of_node(int ranks) const {
     if (!processors.empty()) return static_cast<int>(processors.size());
     return ranks_for_each > 0 ? (ranks + ranks_for_each - 1) / ranks_for_each : number;
+  }
+  // Returns how many of the ranks that are launched on a node become helpers. One rank at least stays in the program.
+  [[nodiscard]] int of_launched(int ranks) const {
+    const int wanted = ranks_for_each > 0 ? (ranks + ranks_for_each) / (ranks_for_each + 1) : number;
+    return std::min(wanted, ranks - 1);
   }
 };
 

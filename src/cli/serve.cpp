@@ -68,7 +68,7 @@ int serve(Arguments arguments) {
   const auto starter = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));
   detach({desk, lifeline, starter});
   move_to(processor);
-  communicator::help(desk, lifeline, starter, *settings);
+  communicator::help({.desk = desk, .lifeline = lifeline, .starter = starter}, *settings);
   return 0;
 }
 

@@ -126,9 +126,10 @@ class Communicator {
   // waiting. `job` comes from make_job(), and is always the same job. The result `ended` means that there will be no more calls,
   // or that the communicator is unusable.
   enum class Served : std::uint8_t { nothing, moved, ended };
-  Served serve(const std::shared_ptr<Job>& job);
-  // Only helpers call this. Tells, between two calls, whether the first caller has ended, which is the rank that sends helpers
-  // home.
+  // With `looks_at_all`, it looks at the orders of all callers. Otherwise it may need several looks to find an order.
+  Served serve(const std::shared_ptr<Job>& job, bool looks_at_all = false);
+  // Only helpers call this. Tells, between two calls, whether the first caller of this node has ended, which is the rank that sends
+  // helpers home.
   [[nodiscard]] bool is_forsaken() const;
 
   // Says that this rank makes no more calls. If ranks of its node wait for it in a call, the call ends as `peer_failed`.

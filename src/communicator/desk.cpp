@@ -29,7 +29,16 @@ struct Address {
   [[nodiscard]] const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&socket); }
 };
 
-engine::Descriptor make_socket() { return engine::Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+bool send_letter(int line, const DeskName& desk, const Invitation& letter, Deadline deadline) {
+  const Address address(desk);
+  while (line >= 0) {
+    const ssize_t sent = sendto(line, &letter, sizeof letter, MSG_NOSIGNAL, address.generic(), address.length);
+    if (sent >= 0) return sent == static_cast<ssize_t>(sizeof letter);
+    if ((errno != EAGAIN && errno != EINTR) || deadline.passed()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // few letters fit on a desk at a time
+  }
+  return false;
+}
 
 // Tells whether the kernel says that a process of this user and this PID namespace has sent the message.
 bool is_ours(msghdr& message) {
@@ -55,11 +64,13 @@ std::string unguessable() {
   return text;
 }
 
+engine::Descriptor open_line() { return engine::Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
 engine::Descriptor open_desk(DeskName& name) {
   const std::string letters = unguessable();
   std::copy_n(letters.begin(), std::min(letters.size(), name.size()), name.begin());
   const Address address(name);
-  engine::Descriptor desk = make_socket();
+  engine::Descriptor desk = open_line();
   const int yes = 1;
   if (letters.empty() || !desk || bind(desk.get(), address.generic(), address.length) != 0 ||
       setsockopt(desk.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0)
@@ -69,29 +80,25 @@ engine::Descriptor open_desk(DeskName& name) {
 
 bool is_open(const DeskName& desk) {
   const Address address(desk);
-  const engine::Descriptor line = make_socket();
+  const engine::Descriptor line = open_line();
   return !line || connect(line.get(), address.generic(), address.length) == 0 || errno != ECONNREFUSED;
 }
 
 bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadline) {
-  const Address address(desk);
-  const engine::Descriptor line = make_socket();
-  while (line) {
-    const ssize_t sent = sendto(line.get(), &invitation, sizeof invitation, MSG_NOSIGNAL, address.generic(), address.length);
-    if (sent >= 0) return sent == static_cast<ssize_t>(sizeof invitation);
-    if ((errno != EAGAIN && errno != EINTR) || deadline.passed()) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // few letters fit on a desk at a time
-  }
-  return false;
+  return send_letter(open_line().get(), desk, invitation, deadline);
 }
+
+bool say_goodbye(int line, const DeskName& desk) { return send_letter(line, desk, Invitation{}, Deadline::never()); }
 
 std::optional<Invitation> read_invitation(std::string_view bytes) {
   Invitation invitation;
   if (bytes.size() != sizeof invitation) return std::nullopt;
   std::memcpy(&invitation, bytes.data(), sizeof invitation);
   const bool sound = invitation.helpers > 0 && invitation.ranks > invitation.helpers && invitation.rank < invitation.ranks &&
-                     invitation.rank >= invitation.ranks - invitation.helpers && invitation.meeting.back() == 0;
-  if (!sound || invitation.magic != Invitation{}.magic) return std::nullopt;
+                     invitation.rank >= invitation.ranks - invitation.helpers && invitation.nodes > 0 &&
+                     invitation.meeting.back() == 0;
+  const bool goodbye = invitation.helpers == 0 && invitation.ranks == 0 && invitation.rank == 0 && invitation.meeting.front() == 0;
+  if (!(sound || goodbye) || invitation.magic != Invitation{}.magic) return std::nullopt;
   return invitation;
 }
 

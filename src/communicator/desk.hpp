@@ -17,8 +17,10 @@ using DeskName = std::array<char, 32>;  // without an end; zeros fill it
 
 struct Invitation {
   std::array<char, 8> magic{'c', 'o', 'p', 's', 'e', 0x1b, 'i', 'n'};
-  std::int32_t rank = 0, ranks = 0, helpers = 0, reserved = 0;
+  std::int32_t rank = 0, ranks = 0, helpers = 0;  // of this node; all 0: no invitation will follow
+  std::int32_t nodes = 1;  // those of one node meet first
   std::array<char, 40> meeting{};
+  [[nodiscard]] bool is_goodbye() const { return ranks == 0; }
 };
 
 // Returns letters that nobody can guess in advance. Later, everybody on the machine sees the names of sockets.
@@ -28,9 +30,13 @@ struct Invitation {
 [[nodiscard]] engine::Descriptor open_desk(DeskName& name);
 // Tells whether somebody owns this desk, as far as the system says. The owner may be stopped.
 [[nodiscard]] bool is_open(const DeskName& desk);
+// Returns a socket for say_goodbye(). The result is empty, and errno is set, if there can be none.
+[[nodiscard]] engine::Descriptor open_line();
 // Sends an invitation. Returns false, with errno, if nobody is there.
 [[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadline = Deadline::never());
-// Returns the invitation that these bytes are. Its numbers fit together, and the name in it ends.
+// Sends a goodbye over a socket that open_line() has returned. Waits until there is room for it.
+[[nodiscard]] bool say_goodbye(int line, const DeskName& desk);
+// Returns the invitation that these bytes are. It says goodbye, or its numbers fit together, and the name in it ends.
 [[nodiscard]] std::optional<Invitation> read_invitation(std::string_view bytes);
 // Takes the next invitation from the desk, if there is one. Anything else that has come is dropped. If that is much, some is left
 // for the next call.

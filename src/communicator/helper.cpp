@@ -17,6 +17,7 @@
 #include "communicator/deadline.hpp"
 #include "communicator/desk.hpp"
 #include "communicator/name_meeting.hpp"
+#include "communicator/over_nodes.hpp"
 
 namespace copse::communicator {
 namespace {
@@ -58,15 +59,15 @@ class Arrivals {
   std::vector<Client> clients_;
 };
 
-constexpr double kMeetingSeconds = 10;
+constexpr double kMeetingSeconds = 10, kOverNodesSeconds = 60;  // the callers wait less long
 
 // A meeting, held in a thread of its own.
 class Meeting {
  public:
   Meeting(const Invitation& invitation, const choose::Settings& settings, const std::shared_ptr<Progress>& progress,
-          Arrivals& arrivals)
+          HelpersNetwork* network, Arrivals& arrivals)
       : thread_([=, over = over_, &arrivals] {
-          attend(invitation, settings, progress, arrivals);
+          attend(invitation, settings, progress, network, arrivals);
           over->store(true, std::memory_order_release);
         }) {}
   Meeting(Meeting&&) = default;
@@ -82,22 +83,38 @@ class Meeting {
 
  private:
   static void attend(const Invitation& invitation, choose::Settings settings, const std::shared_ptr<Progress>& progress,
-                     Arrivals& arrivals);
+                     HelpersNetwork* network, Arrivals& arrivals);
 
   std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);  // before the thread, which has it, too
   std::thread thread_;
 };
 
+// Goes on from a meeting on this node to one over nodes. Returns the wire, or null if that fails.
+std::unique_ptr<engine::Wire> meet_over_nodes(std::unique_ptr<Bootstrap>& bootstrap, HelpersNetwork& network, int& helpers) {
+  Members members;
+  if (!tell_members(*bootstrap, members)) return nullptr;
+  helpers = members.helpers;
+  bootstrap = std::make_unique<OverNodes>(std::move(bootstrap), members, nullptr, nullptr);
+  HelpersStream agreed = agree_on_stream(*bootstrap, &network);
+  return agreed.stream < 0 ? nullptr : network.wire(std::move(agreed.numbers), agreed.stream);
+}
+
 void Meeting::attend(const Invitation& invitation, choose::Settings settings, const std::shared_ptr<Progress>& progress,
-                     Arrivals& arrivals) {
+                     HelpersNetwork* network, Arrivals& arrivals) {
   settings.helpers = invitation.helpers;
   std::string why;
   try {
     Client client;
-    auto bootstrap =
-        meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
+    const double patience = invitation.nodes > 1 ? kOverNodesSeconds : kMeetingSeconds;
+    auto bootstrap = meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(patience), why);
     if (!bootstrap) return;
-    client.comm = Communicator::create(std::move(bootstrap), nullptr, settings, why, progress);
+    std::unique_ptr<engine::Wire> wire;
+    if (invitation.nodes > 1) {
+      if (network == nullptr) return;
+      wire = meet_over_nodes(bootstrap, *network, settings.helpers);
+      if (!wire) return;
+    }
+    client.comm = Communicator::create(std::move(bootstrap), std::move(wire), settings, why, progress);
     if (!client.comm) return;
     try {
       arrivals.add(std::move(client));
@@ -129,14 +146,21 @@ class Patience {
   Clock::time_point since_{};
 };
 
-// Serves until `over` is set and nobody is left to be served.
-void serve(const std::atomic<bool>& over, Arrivals& arrivals) {
+// Says to the thread that serves whether anybody may come or call.
+struct Ahead {
+  std::atomic<bool> no_arrivals{false}, no_calls{false};
+};
+
+// Serves until nobody is left to be served. A program may keep a communicator until its end, for a persistent call that it never
+// frees. Once no rank of the node makes calls any more, the helper ends those that they have made, and leaves.
+void serve(const Ahead& ahead, Arrivals& arrivals) {
   constexpr std::chrono::milliseconds kWatchEvery{50};
   std::vector<Client> clients;
   Patience patience;
   auto next_watch = Clock::now();
   for (unsigned turn = 0;; ++turn) {
-    const bool last = over.load(std::memory_order_acquire);  // nobody arrives after that
+    const bool last = ahead.no_arrivals.load(std::memory_order_acquire);
+    const bool calls = !ahead.no_calls.load(std::memory_order_acquire);  // asked before serve(), which sees all orders then
     arrivals.move_to(clients);
     if (clients.empty() && last) return;
     bool moved = false, crowded = clients.empty();
@@ -146,12 +170,13 @@ void serve(const std::atomic<bool>& over, Arrivals& arrivals) {
       Communicator& comm = *clients[i].comm;
       // This is asked before serve(), which thus still sees a goodbye that the caller has sent before its end.
       const bool forsaken = watch && comm.is_forsaken();
-      const Communicator::Served served = comm.serve(clients[i].job);
+      const Communicator::Served served = comm.serve(clients[i].job, !calls);
       moved = moved || served == Communicator::Served::moved;
       crowded = crowded || comm.capabilities().oversubscribed;
       const bool alone = forsaken && served == Communicator::Served::nothing;
       if (alone) comm.give_up();
-      if (!alone && served != Communicator::Served::ended) {
+      const bool stays = calls || comm.under_way() || served != Communicator::Served::nothing;
+      if (!alone && stays && served != Communicator::Served::ended) {
         ++i;
         continue;
       }
@@ -184,29 +209,46 @@ void help(Communicator& comm) try {
   throw;
 }
 
-void help(int desk, int lifeline, int starter, const choose::Settings& settings) {
+namespace {
+
+// Takes invitations, until nobody is left to be served.
+void attend_to(const Post& post, const choose::Settings& settings, Arrivals& arrivals, Ahead& ahead) {
   const auto progress = std::make_shared<Progress>();
-  Arrivals arrivals;
-  std::atomic<bool> over{false};
   std::vector<Meeting> meetings;
-  std::thread server([&] { serve(over, arrivals); });
   // The rank that holds the lifeline may leave MPI while others, and their communicators and meetings, are still at work.
-  constexpr int kAfterwards = 100;  // milliseconds between two looks
-  pollfd watched[] = {{desk, POLLIN, 0}, {lifeline, POLLIN, 0}, {starter, POLLIN, 0}};
+  constexpr int kAfterwards = 10;  // milliseconds between two looks
+  pollfd watched[] = {{post.desk, POLLIN, 0}, {post.lifeline, POLLIN, 0}, {post.starter, POLLIN, 0}};
+  int goodbyes = 0;
   for (bool alone = false; !alone || !meetings.empty() || arrivals.present();) {
     if (poll(watched, alone ? 1 : 3, alone ? kAfterwards : -1) < 0) continue;
     alone = alone || watched[1].revents != 0 || watched[2].revents != 0;
     std::erase_if(meetings, [](const Meeting& meeting) { return meeting.over(); });
-    while (const auto invitation = next_invitation(desk)) {
+    while (const auto invitation = next_invitation(post.desk)) {
+      if (invitation->is_goodbye()) {
+        if (++goodbyes != post.callers) continue;
+        alone = true;
+        ahead.no_calls.store(true, std::memory_order_release);
+        continue;
+      }
       try {
-        meetings.emplace_back(*invitation, settings, progress, arrivals);
+        meetings.emplace_back(*invitation, settings, progress, post.network, arrivals);
       } catch (const std::exception&) {  // no thread or memory: the ranks notice that this helper does not come, and do without
       }
     }
   }
-  meetings.clear();
-  over.store(true, std::memory_order_release);
-  server.join();
+}
+
+}  // namespace
+
+void help(const Post& post, const choose::Settings& settings) {
+  Arrivals arrivals;
+  Ahead ahead;
+  std::thread clerk([&] {
+    attend_to(post, settings, arrivals, ahead);
+    ahead.no_arrivals.store(true, std::memory_order_release);
+  });
+  serve(ahead, arrivals);
+  clerk.join();
 }
 
 }  // namespace copse::communicator

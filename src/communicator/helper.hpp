@@ -4,15 +4,22 @@
 
 #include "choose/settings.hpp"
 #include "communicator/communicator.hpp"
+#include "communicator/helpers_network.hpp"
 
 namespace copse::communicator {
 
-// Serves the ranks that send invitations to `desk` (desk.hpp). Returns when nobody is left to be served, once the other end of
-// `lifeline` is closed or the process of the pidfd `starter` has ended. If `starter` is -1, there is no pidfd. The caller still
-// owns the descriptors.
-void help(int desk, int lifeline, int starter, const choose::Settings& settings);
+// What a helper process has. Whoever calls help() still owns the descriptors.
+struct Post {
+  int desk = -1;  // where invitations come (desk.hpp)
+  int lifeline = -1;  // once its other end is closed, nobody invites any more; -1: there is none
+  int starter = -1;  // a pidfd: once that process has ended, nobody invites any more; -1: there is none
+  int callers = 0;  // once so many goodbyes have come to the desk, nobody makes calls any more; 0: they do not come
+  HelpersNetwork* network = nullptr;  // null: only ranks of this node are served
+};
+// Serves the ranks that send invitations. Returns when nobody is left to be served.
+void help(const Post& post, const choose::Settings& settings);
 
-// Serves one communicator, of which this rank is a helper, until the first caller frees it.
+// Serves one communicator, of which this rank is a helper, until the first caller of this node frees it.
 void help(Communicator& comm);
 
 }  // namespace copse::communicator

@@ -34,17 +34,17 @@ engine::Order order_for(const Arguments& arguments, std::uint64_t number) {
           .collective = static_cast<std::uint8_t>(arguments.collective)};
 }
 
-Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
+Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job, bool looks_at_all) {
   State& state = *state_;
   engine::Executor& executor = *state.seat.executor;
   if (state.failure.outcome != Outcome::done) return Served::ended;
   const Outcome last = poll(*job);  // the outcome of the last call, or of a new job
   if (last == Outcome::pending) return executor.moved() ? Served::moved : Served::nothing;
   if (!engine::is_over(last)) return Served::ended;
-  // The first caller may have refused its last calls, and ended. All orders that it has given are visible by then. Other callers
-  // may still make the calls that it refused. They need not wait for this helper.
-  const bool last_orders = executor.refuses_all(0);
-  const std::optional<engine::Order> order = executor.orders().find(executor.ticket(), last_orders);
+  // The first caller of the node may have refused its last calls, and ended. All orders that it has given are visible by then.
+  // Other callers may still make the calls that it refused. They need not wait for this helper.
+  const bool last_orders = executor.refuses_all(state.group->kin->ground.leader_rank);
+  const std::optional<engine::Order> order = executor.orders().find(executor.ticket(), last_orders || looks_at_all);
   if (!order && last_orders) {
     executor.refuse_from(state.calls + 1);
     return Served::ended;
@@ -64,15 +64,16 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
 
 bool Communicator::is_forsaken() const {
   const Group& group = *state_->group;
-  const int first = group.kin->reached.peers.front().local;
-  return !under_way() && (group.has_ended(0) || group.plot.segment.given_up(first).load() != 0);
+  const int first = group.kin->ground.leader_rank, local = group.kin->reached.peers[static_cast<std::size_t>(first)].local;
+  return !under_way() && (group.has_ended(first) || group.plot.segment.given_up(local).load() != 0);
 }
 
-// The first caller tells the helpers that no more calls will come. If it has refused its last calls, it has no ticket for that,
-// and refuses all further calls instead. A forked child is no caller, and does not have the memory.
+// The first caller of a node tells its helpers that no more calls will come. If it has refused its last calls, it has no ticket for
+// that, and refuses all further calls instead. A forked child is no caller, and does not have the memory.
 void Communicator::State::send_helpers_home() {
-  if (!group || group->settings.helpers == 0 || group->rank != 0 || failure.outcome != Outcome::done) return;
-  if (group->kin->reached.pids.front() != getpid()) return;
+  if (!group || group->settings.helpers == 0 || group->rank != group->kin->ground.leader_rank || failure.outcome != Outcome::done)
+    return;
+  if (group->kin->reached.pids[static_cast<std::size_t>(group->rank)] != getpid()) return;
   if (seat.executor->is_in_step()) seat.executor->orders().give({.end = true}, seat.executor->ticket());
   else seat.executor->refuse_from(calls + 1);
 }

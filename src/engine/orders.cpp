@@ -6,6 +6,11 @@
 
 namespace copse::engine {
 
+// Callers come before helpers, also among the ranks of this node.
+Orders::Orders(const Neighbours& here) : here_(here) {
+  while (callers_ < here_.on_node() && here_.rank_of(callers_) < here_.callers()) ++callers_;
+}
+
 void Orders::give(const Order& order, std::uint64_t ticket) {
   Line& line = here_.segment.order(here_.me_here, ticket);
   std::memcpy(line.payload, &order, sizeof order);
@@ -14,18 +19,14 @@ void Orders::give(const Order& order, std::uint64_t ticket) {
 
 std::optional<Order> Orders::find(std::uint64_t ticket, bool of_all) {
   constexpr int kAtOnce = 8;
-  const int callers = here_.callers();
-  for (int i = 0; i < (of_all ? callers : std::min(callers, kAtOnce)); ++i) {
-    const Peer& caller = here_.peer(caller_);
-    if (caller.local >= 0) {
-      const Line& line = here_.segment.order(caller.local, ticket);
-      if (line.reached(ticket)) {
-        Order order;
-        std::memcpy(&order, line.payload, sizeof order);
-        return order;
-      }
+  for (int i = 0; i < (of_all ? callers_ : std::min(callers_, kAtOnce)); ++i) {
+    const Line& line = here_.segment.order(caller_, ticket);
+    if (line.reached(ticket)) {
+      Order order;
+      std::memcpy(&order, line.payload, sizeof order);
+      return order;
     }
-    caller_ = (caller_ + 1) % callers;
+    caller_ = (caller_ + 1) % callers_;
   }
   return std::nullopt;
 }

@@ -128,6 +128,7 @@ std::string read_as_invitation(std::string_view bytes) {
   const auto invitation = read_invitation(bytes);
   if (!invitation) return {};
   if (bytes.size() != sizeof(Invitation)) return "an invitation of another size";
+  if (invitation->is_goodbye()) return invitation->helpers == 0 && invitation->rank == 0 ? "" : "a goodbye with numbers";
   if (invitation->rank < 1 || invitation->rank >= invitation->ranks) return "a rank that there is not";
   if (invitation->helpers < 1 || invitation->rank < invitation->ranks - invitation->helpers) return "a rank that is no helper";
   if (std::find(invitation->meeting.begin(), invitation->meeting.end(), 0) == invitation->meeting.end()) return "an endless name";

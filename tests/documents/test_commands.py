@@ -64,6 +64,8 @@ EXCUSED = {
     ("docs/installing.md", "spack repo add packaging/spack/spack_repo/copse"): SPACK,
     ("docs/installing.md", "spack install copse ^mpich"): SPACK,
     ("docs/installing.md", "sudo make uninstall"): AS_ROOT,
+    ("docs/collective-processors.md", "copse run --collective-processors out:1/8 mpirun -n 72 ./app"):
+        "starts 72 ranks; tests/mpi/test_outside.py starts fewer",
     ("docs/collective-processors.md", "copse run --collective-processors cpus:7,15 mpirun -n 14 ./app"):
         "needs processors 7 and 15; tests/mpi/test_helpers.py names some that there are",
     ("docs/collective-processors.md", "build/venv/bin/python bench/solvers.py --document"):

@@ -91,6 +91,7 @@ def test_every_command_has_its_page_and_nothing_is_missing(installed):
     headers = {f"include/copse/{header.name}" for header in (paths.ROOT / "include/copse").iterdir()}
     assert {name for name in found if name.startswith("include/")} == headers
     preloads = {f"lib/copse/{family.preload}" for family in flavours.FAMILIES} | {f"lib/copse/{flavours.STANDARD_ABI_PRELOAD}"}
+    preloads |= {flavours.world_library_of(preload) for preload in preloads}
     assert preloads <= found and "lib/copse/libcopse-heap.so" in found
     for package in ("typer", "rich"):  # with their licences
         assert any(re.fullmatch(rf"lib/copse/python/{package}-.*LICENSE", name) for name in found), package

@@ -48,6 +48,7 @@ def command(wheel, tmp_path_factory) -> Path:
 def test_it_holds_the_command_and_what_it_needs(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     home = {f"copse/home/{family.preload}" for family in flavours.FAMILIES} | {f"copse/home/{flavours.STANDARD_ABI_PRELOAD}"}
+    home |= {flavours.world_library_of(preload) for preload in home}
     home |= {"copse/home/copse-native", "copse/home/libcopse-heap.so", "copse/home/bench/mpi_collectives.c"}
     home |= {"copse/home/bench/overlap.c", "copse/home/bench/cluster/agent.sh", "copse/home/bench/cluster/nodes.sh"}
     assert {name for name in names if name.startswith("copse/home/")} == home

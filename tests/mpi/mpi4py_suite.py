@@ -51,6 +51,7 @@ LEFT_OUT = {
 BARE = "bare"
 SIDES = ("plain", "heap")  # of Copse: without and with the shared heap
 HELPER = "helper"  # another side: with a dedicated collective processor
+OUTSIDE = "outside"  # another side: one more rank is launched, and is a helper
 PATIENCE_SECONDS = 120  # without the begin or end of any test
 STARTS_MAX = 40
 AGAIN = tuple(f"{BARE}-again-{number}" for number in (1, 2, 3))
@@ -158,7 +159,8 @@ class Suite:
     def _start(self, side: str, start: Path) -> None:
         options = ["-q", "-i", self.tests, *LEFT_OUT.get(self.flavour.family, ())]
         program, variables = [self.flavour.python, RANKS_PROGRAM, self.folder, start, *options], variables_of(self.flavour, side)
-        command, environment = launch(self.flavour, self.ranks, program, self.cluster, variables, crowded=True)
+        launched = self.ranks + (1 if side == OUTSIDE else 0)
+        command, environment = launch(self.flavour, launched, program, self.cluster, variables, crowded=True)
         with (start / "log").open("wb") as output, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
             # A temporary folder of its own, for the reason in limited.py.
             launcher = subprocess.Popen(command, env={**environment, "TMPDIR": own}, start_new_session=True,
@@ -206,7 +208,9 @@ def variables_of(flavour: flavours.Flavour, side: str) -> dict[str, str]:
     if side.startswith(BARE):
         return {}
     libraries = [flavour.preload.name, *([HEAP] if side == "heap" else [])]
-    helper = {"COPSE_COLLECTIVE_PROCESSORS": "1"} if side == HELPER else {}
+    if side == OUTSIDE:
+        libraries.insert(0, flavour.world_library.name)
+    helper = {HELPER: {"COPSE_COLLECTIVE_PROCESSORS": "1"}, OUTSIDE: {"COPSE_COLLECTIVE_PROCESSORS": "out:1"}}.get(side, {})
     return {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1", "COPSE_JOIN": "1", **helper}
 
 
@@ -300,7 +304,7 @@ def compare(suite: Suite, sides: tuple[str, ...] = SIDES, trusting: bool = False
 
 def table(suites: list[Suite], sides: tuple[str, ...]) -> str:
     """Returns the record as a table for a document."""
-    titles = {"plain": "Copse", "heap": "and the shared heap", HELPER: "and a helper"}
+    titles = {"plain": "Copse", "heap": "and the shared heap", HELPER: "and a helper", OUTSIDE: "and a rank as helper"}
     rows = [["MPI", "ranks", "tests", *(f"{titles[side]}: same / different / unsteady" for side in sides)]]
     rows.append(["---"] * len(rows[0]))
     for suite in suites:
@@ -323,7 +327,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mpi", type=words, default=("mpich", "impi", "openmpi"), help="mpich,impi,openmpi")
     parser.add_argument("--ranks", type=numbers, default=[2], help="2; several: 1,2,3")
-    parser.add_argument("--sides", type=words, default=SIDES, help="plain,heap,helper: without and with the shared heap, with a dedicated collective processor")
+    parser.add_argument("--sides", type=words, default=SIDES, help="plain,heap,helper,outside: without and with the shared heap, with a helper beside the ranks, with a launched rank as helper")
     parser.add_argument("--tests", default=COLLECTIVE, help="a regular expression of the suite's files")
     parser.add_argument("--whole", action="store_const", dest="tests", const=WHOLE, help="all of the suite")
     parser.add_argument("--trusting", action="store_true", help="run on the bare MPI only what does not pass with Copse")

@@ -44,6 +44,23 @@ def ran_over_the_wire(done, *calls: str) -> bool:
     return ran and f"over {NODES} nodes, joined by the MPI's own messages" in done.stderr
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("name", FLAVOURS)
+def test_helpers_of_several_nodes(run, programs, nodes, name):
+    """Of three ranks on each node, one is a helper. The helpers send messages to one another."""
+    flavour = flavours.find(name)
+    preload = f"{flavour.world_library}:{flavour.preload}"
+    variables = {"LD_PRELOAD": preload, "COPSE_TRACE": "1", "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "out:1"}
+    options = ["--bind-to", "none"] if flavour.family is flavours.OPEN_MPI else []  # it binds no more ranks than there are processors
+    for part in ("requests", "progress"):
+        command = nodes.command(flavour, 3, [programs(flavour), part], options=options, variables=variables)
+        done = run(command, env=nodes.environment(flavour), timeout=300)
+        assert passed(done, part), done.stdout + done.stderr
+        if part == "requests":
+            for call in ("barrier", "broadcast", "reduce", "allreduce"):
+                assert re.search(rf"^copse: {call} +served ", done.stderr, re.MULTILINE), f"{call} was not served\n{done.stderr}"
+
+
 def test_a_few_calls(launch_over_nodes):
     done = launch_over_nodes(flavours.find("mpich"), "random", 5, 300)
     assert passed(done, "random"), done.stdout + done.stderr

@@ -21,12 +21,12 @@ BUILDS = [
 ]
 
 
-def compare(launch, tmp_path, name, binding, types, longest, ranks, modes):
+def compare(launch, tmp_path, name, binding, types, longest, ranks, modes, **more):
     flavour = flavours.find(name)
     program = generate.build(flavour, binding, types, tmp_path)
     for preload in modes:
         bare = preload == []
-        variables = {"LD_PRELOAD": ":".join(map(str, preload)), "COPSE_TRACE": "1"}
+        variables = {"LD_PRELOAD": ":".join(map(str, preload)), "COPSE_TRACE": "1", **more}
         arguments = [longest] if not bare else [longest, "bare"]
         done = launch(flavour, ranks, *arguments, program=[program], timeout=600, **variables)
         fine = re.search(r"^ *fine: \d+ checks", done.stdout, re.MULTILINE)
@@ -48,6 +48,15 @@ def modes(name):
 @pytest.mark.parametrize(("name", "binding"), BUILDS)
 def test_every_call(launch, tmp_path, name, binding):
     compare(launch, tmp_path, name, binding, ["INTEGER"], 50, 2, [modes(name)["copse"]])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "binding"), BUILDS)
+def test_every_call_of_a_part_of_the_ranks(launch, tmp_path, name, binding):
+    """The last of the launched ranks is a helper."""
+    flavour = flavours.find(name)
+    preload = [flavour.world_library, flavour.preload]
+    compare(launch, tmp_path, name, binding, ["INTEGER"], 50, 3, [preload], COPSE_COLLECTIVE_PROCESSORS="out:1")
 
 
 @pytest.mark.full

@@ -73,7 +73,7 @@ def test_the_workers_of_a_pool_start(tmp_path):
 @pytest.mark.parametrize(
     ("name", "side"),
     [("mpich", "heap"), ("openmpi", "heap"),
-     *(pytest.param(name, mpi4py_suite.HELPER, marks=pytest.mark.full) for name in ("mpich", "impi", "openmpi"))],
+     *(pytest.param(name, side, marks=pytest.mark.full) for name in ("mpich", "impi", "openmpi") for side in (mpi4py_suite.HELPER, mpi4py_suite.OUTSIDE))],
 )  # fmt: skip
 def test_collective_part(name, side, tmp_path):
     """The shared heap covers everything that runs without it, and more."""

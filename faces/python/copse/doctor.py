@@ -245,10 +245,11 @@ def check_mpis(system: System) -> Iterator[Finding]:
     if not system.mpis:
         yield Finding(FAILS, "MPI", f"none found; {flavours.MISSING}", "sudo apt install mpich libmpich-dev")
     for mpi in system.mpis:
-        if mpi.preload.exists():
+        if mpi.preload.exists() and mpi.world_library.exists():
             yield Finding(WORKS, "MPI", f"{mpi.title}", f"copse run {mpi.mpiexec} -n 2 ./app")
         else:
-            yield Finding(FAILS, "MPI", f"{mpi.title}: its {mpi.preload.name} is missing; {paths.make('build')}")
+            missing = mpi.world_library if mpi.preload.exists() else mpi.preload
+            yield Finding(FAILS, "MPI", f"{mpi.title}: its {missing.name} is missing; {paths.make('build')}")
     if system.mpirun is None:
         yield Finding(SLOWER, "mpirun", "is not on PATH; give its whole path", f"copse run {system.mpis[0].mpiexec if system.mpis else '/path/of/mpirun'} -n 2 ./app")
     elif system.mpirun.family is None:

@@ -172,6 +172,11 @@ class Flavour:
         """The preload library that serves programs linked with this MPI's classic ABI."""
         return paths.PRELOAD_FOLDER / self.family.preload
 
+    @property
+    def world_library(self) -> Path:
+        """The library that stands before `preload` if some ranks are helpers."""
+        return paths.PRELOAD_FOLDER / world_library_of(self.family.preload)
+
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
         """Returns `base` (default: the caller's environment) with what this MPI's compiler, launcher and ranks need."""
         result = dict(os.environ if base is None else base)
@@ -207,6 +212,11 @@ class Flavour:
         for name, value in (variables or {}).items():
             command += self.family.variable(name, value)
         return [*command, "-n", str(ranks), *map(str, program)]
+
+
+def world_library_of(preload: str) -> str:
+    """Returns the name of the library that stands before a preload library if some ranks are helpers."""
+    return preload.replace("copse-mpi-", "copse-world-")
 
 
 def loader_folders() -> list[Path]:

@@ -273,6 +273,7 @@ def start_upc(command: Sequence[str], options: Options) -> NoReturn:
     become(program, command, environment)
 
 
+AMONG_LAUNCHED = "out:"  # the value of COPSE_COLLECTIVE_PROCESSORS begins so if helpers are ranks that the launcher starts
 LAUNCHER = re.compile(r"mpi(run|exec)|orterun|prterun|prun$|hydra|(srun|aprun|jsrun|ibrun|flux)$")
 
 
@@ -300,6 +301,8 @@ def start(command: Sequence[str], options: Options) -> NoReturn:
         print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
               "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
     names: list[str | Path] = [choose_preload(launcher, named, command[1:])]
+    if environment.get("COPSE_COLLECTIVE_PROCESSORS", "").startswith(AMONG_LAUNCHED):
+        names.insert(0, flavours.world_library_of(str(names[0])))
     names += [HEAP] if options.shared_heap else []
     names += [library_of(launcher, named)] if upc else []
     preload = preload_value(names, environment.get("LD_PRELOAD"))

@@ -25,7 +25,7 @@ def run_command(
     ] = "auto",
     collective_processors: Annotated[
         str | None,
-        typer.Option("--collective-processors", metavar="N|1/N|cpus:LIST", help="start helper processes on each node, which make started collectives for the ranks"),
+        typer.Option("--collective-processors", metavar="N|1/N|cpus:LIST|out:N|out:1/N", help="start helper processes on each node, which make started collectives for the ranks; with out: take them from the launched ranks"),
     ] = None,
     upc_threads: Annotated[
         int | None, typer.Option("--upc-threads", metavar="N", help="run a program for <copse/upc.h> with so many UPC threads: copse run --upc-threads 8 ./app")
