@@ -24,7 +24,8 @@ DOCUMENTS = {
     for pattern in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "examples/*.py", "examples/*.c", "examples/*.cpp")
     for path in sorted(paths.ROOT.glob(pattern))
 }
-TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse-native",
+TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse_world_mpich",
+           "copse_world_openmpi", "copse_world_abi", "copse-native",
            "example-threads", "example-processes", "example-overlap",
            *(f"example-upc_{name}" for name in ("pi", "scatter", "multiply", "histogram", "matrix", "heat")))  # fmt: skip
 
@@ -162,7 +163,7 @@ SHELL = """set -e -o pipefail
 . "$HOME/state"
 {}
 wait
-declare -px > "$HOME/state"
+declare -px | grep -v ' TMPDIR=' > "$HOME/state"
 printf 'cd %q\\n' "$PWD" >> "$HOME/state"
 """
 

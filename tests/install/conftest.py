@@ -10,7 +10,8 @@ import pytest
 
 from copse import paths
 
-TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse-native")
+TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse_world_mpich",
+           "copse_world_openmpi", "copse_world_abi", "copse-native")  # fmt: skip
 
 
 @pytest.fixture(scope="session")
