@@ -20,14 +20,13 @@
 #include "communicator/desk.hpp"
 #include "report.hpp"
 #include "settings.hpp"
+#include "world.hpp"
 
 namespace copse::mpi {
 namespace {
 
 using communicator::DeskName;
 using engine::Descriptor;
-
-constexpr const char* kKind = "helpers";
 
 auto& known = *new HelpersHere;  // never destroyed (session.hpp)
 bool are_ranks = false;          // the helpers of all nodes are ranks
@@ -115,7 +114,7 @@ std::vector<int> processors_for(int count, const cpu_set_t& taken) {
   std::vector<int> result = settings().collective_processors.processors;
   for (int& cpu : result) {
     if (may_run_on(cpu)) continue;
-    note(kKind, "processor " + std::to_string(cpu) + " may not be used here; that helper runs on any processor");
+    note(kHelpers, "processor " + std::to_string(cpu) + " may not be used here; that helper runs on any processor");
     cpu = -1;
   }
   if (result.empty()) {
@@ -162,21 +161,17 @@ const HelpersHere& helpers_here() { return known; }
 bool may_have_helpers(bool one_node) { return are_ranks || (one_node && known.count > 0); }
 
 void start_helpers() {
-  MPI_Comm node{};
-  int rank = 0, ranks = 1;
-  if (real().Comm_split_type_(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS) return;
-  real().Comm_rank_(node, &rank);
-  real().Comm_size_(node, &ranks);
-  const cpu_set_t taken = taken_by_all(node, ranks);
-  const int count = std::min(settings().collective_processors.of_node(ranks), choose::kHelpersMost);
-  if (rank == 0) note(kKind, ranks == 1 ? "none for a rank that is alone on its node" : start_all(count, taken));
-  real().Bcast(&known, static_cast<int>(sizeof known), raw_of(MPI_BYTE), 0, raw_of(node));
-  real().Comm_free_(&node);
+  const NodeRanks node;
+  if (!node.made()) return;
+  const cpu_set_t taken = taken_by_all(node.comm(), node.ranks());
+  const int count = std::min(settings().collective_processors.of_node(node.ranks()), choose::kHelpersMost);
+  if (node.rank() == 0) note(kHelpers, node.ranks() == 1 ? "none for a rank that is alone on its node" : start_all(count, taken));
+  real().Bcast(&known, static_cast<int>(sizeof known), raw_of(MPI_BYTE), 0, raw_of(node.comm()));
 }
 
-void use_helpers(const OutsideHelpers& outside) {
-  known.count = static_cast<std::int32_t>(outside.desks.size());
-  std::copy(outside.desks.begin(), outside.desks.end(), known.desks.begin());
+void use_helpers(const std::vector<DeskName>& desks) {
+  known.count = static_cast<std::int32_t>(desks.size());
+  std::copy(desks.begin(), desks.end(), known.desks.begin());
   are_ranks = true;
   if (Descriptor line = communicator::open_line()) keep(std::move(line));  // there may be no descriptor left at the end
 }

@@ -3,17 +3,19 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "choose/settings.hpp"
 #include "communicator/desk.hpp"
-#include "outside.hpp"
 
 namespace copse::mpi {
 
+inline constexpr const char* kHelpers = "helpers";  // the subject of the trace's remarks about them
+
 // Starts the helpers that COPSE_COLLECTIVE_PROCESSORS asks for, on every node. Collective over the world.
 void start_helpers();
-// Has these helpers serve, which are ranks of MPI_COMM_WORLD.
-void use_helpers(const OutsideHelpers& outside);
+// Has the helpers with these desks serve, which are ranks of MPI_COMM_WORLD (outside.hpp).
+void use_helpers(const std::vector<communicator::DeskName>& desks);
 // The helpers of this node.
 struct HelpersHere {
   std::int32_t count = 0;

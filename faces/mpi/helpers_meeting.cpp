@@ -22,7 +22,6 @@ namespace {
 using communicator::DeskName;
 
 constexpr double kMeetingSeconds = 10, kOverNodesSeconds = 30;
-constexpr const char* kKind = "helpers";
 
 std::atomic<bool> are_gone{false};  // this rank knows that a helper will not come any more
 
@@ -34,7 +33,7 @@ bool all_desks_are_open() {
 // A helper that does not come would hold up every communicator, so no communicator uses helpers from now on.
 void do_without_helpers(int rank, const std::string& why) {
   if (are_gone.exchange(true) || rank != 0) return;
-  note(kKind, "they serve no communicator from now on: " + why);
+  note(kHelpers, "they serve no communicator from now on: " + why);
 }
 
 // What callers tell one another about their helpers.
@@ -201,7 +200,8 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   std::unique_ptr<communicator::Communicator> met = meeting.found(std::move(bootstrap), callers, with_helpers, why);
   mine.met = met ? kServed : kCame;
   if (all_are(kServed)) return met;
-  if (callers.rank() == 0) note(kKind, "they do not serve a communicator of " + std::to_string(callers.ranks()) + " ranks: " + why);
+  if (callers.rank() == 0)
+    note(kHelpers, "they do not serve a communicator of " + std::to_string(callers.ranks()) + " ranks: " + why);
   return nullptr;
 }
 

@@ -36,12 +36,6 @@ std::vector<int> sorted(std::vector<int> members) {
   return members;
 }
 
-int world_size() {
-  int ranks = 0;
-  real().Comm_size_(world(), &ranks);
-  return ranks;
-}
-
 // All free streams of one hidden communicator. `peers` has that communicator's rank for each rank of the wire.
 struct Offer {
   std::shared_ptr<Hidden> hidden;

@@ -113,9 +113,7 @@ using Clock = std::chrono::steady_clock;
 // If MPI_Init has bypassed its wrapper, a rank of the world may run without Copse. On a communicator of all ranks it never answers.
 std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Clock::time_point start) {
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
-  int all_ranks = 0;
-  real().Comm_size_(world(), &all_ranks);
-  if (have_met_all() || state.ranks != all_ranks) return bootstrap;
+  if (have_met_all() || state.ranks != world_size()) return bootstrap;
   bootstrap->settle({}, [rank = state.rank, start, patience = kPatienceWithRanks]() mutable {
     if (Clock::now() - start >= patience) {
       patience *= 10;
@@ -195,9 +193,7 @@ bool found(CommState& state, Clock::time_point& begin) {
 // Says once why Copse can do nothing for a program, if its user asked for that (copse run does).
 void say_why_not(const CommState& state) {
   static std::atomic<bool> said = false;
-  int all_ranks = 0;
-  real().Comm_size_(world(), &all_ranks);
-  if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != all_ranks || said.exchange(true)) return;
+  if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != world_size() || said.exchange(true)) return;
   std::fprintf(stderr,
                "copse: calls on a communicator of all %d ranks are passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 "
                "says less\n",

@@ -14,6 +14,7 @@
 
 #include "communicator/card.hpp"
 #include "communicator/helper.hpp"
+#include "helpers.hpp"
 #include "helpers_network.hpp"
 #include "real.hpp"
 #include "report.hpp"
@@ -22,8 +23,6 @@
 
 namespace copse::mpi {
 namespace {
-
-constexpr const char* kKind = "helpers";
 
 // What each rank of a node tells the others.
 struct Place {
@@ -54,14 +53,9 @@ std::atomic<bool> is_helper{false};
 
 // Makes a communicator of the ranks of each node, also where COPSE_NODES pretends that there are several.
 bool split_by_node(MPI_Comm& node) {
-  MPI_Comm here{};
-  int rank = 0, ranks = 1;
-  if (real().Comm_split_type_(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS) return false;
-  real().Comm_rank_(here, &rank);
-  real().Comm_size_(here, &ranks);
-  const bool split = real().Comm_split_(here, rank * settings().nodes / ranks, rank, &node) == MPI_SUCCESS;
-  real().Comm_free_(&here);
-  return split;
+  const NodeRanks here;
+  const int pretended = here.rank() * settings().nodes / here.ranks();
+  return here.made() && real().Comm_split_(here.comm(), pretended, here.rank(), &node) == MPI_SUCCESS;
 }
 
 // Opens a desk on each of the last ranks of this node. Returns the place of every rank of the node. If one of the desks cannot be
@@ -118,10 +112,10 @@ void prepare_to_stay_outside() {
   });
 }
 
-OutsideHelpers take_helpers_out() {
+std::vector<communicator::DeskName> take_helpers_out() {
   MPI_Comm parent{}, node{}, part{};  // part: either the program's ranks, or the helpers
   if (real().Comm_get_parent_(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL) {
-    note(kKind, "none among spawned ranks: whoever has spawned them counts on all of them");
+    note(kHelpers, "none among spawned ranks: whoever has spawned them counts on all of them");
     return {};
   }
   if (!split_by_node(node)) return {};
@@ -130,16 +124,15 @@ OutsideHelpers take_helpers_out() {
   engine::Descriptor desk;
   const std::vector<Place> places = places_on(node, desk);
   real().Comm_free_(&node);
+  std::vector<communicator::DeskName> desks;
+  for (const Place& place : places)
+    if (place.helps != 0) desks.push_back(place.desk);
   const bool helps = places[static_cast<std::size_t>(rank)].helps != 0;
   std::vector<int> members = divide(helps, part);
-  const auto all_help = std::count_if(places.begin(), places.end(), [](const Place& place) { return place.helps != 0; });
-  if (helps) serve(std::move(desk), places.front().pid, static_cast<int>(places.size()) - static_cast<int>(all_help), part);
+  if (helps) serve(std::move(desk), places.front().pid, static_cast<int>(places.size() - desks.size()), part);
   stand_in(part, std::move(members));
-  OutsideHelpers result;
-  for (const Place& place : places)
-    if (place.helps != 0) result.desks.push_back(place.desk);
-  if (rank == 0) note(kKind, what_is_taken(result.desks.size(), places.size()));
-  return result;
+  if (rank == 0) note(kHelpers, what_is_taken(desks.size(), places.size()));
+  return desks;
 }
 
 }  // namespace copse::mpi

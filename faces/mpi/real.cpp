@@ -59,8 +59,9 @@ const void* whence(const void* address) {
 // Returns whether an address belongs to another tool. It does not if it lies in Copse or in the MPI, or if it is only a
 // program's entry for a function of a library.
 bool is_tools(void* found) {
-  for (const dl_find_object* code : {&own_code, &mpi_code, &world_code})  // dladdr1 is slow
-    if (found == nullptr || lies_in(*code, found)) return false;
+  if (found == nullptr) return false;
+  for (const dl_find_object* code : {&own_code, &mpi_code, &world_code})
+    if (lies_in(*code, found)) return false;  // dladdr1 is slow
   Dl_info info{};
   ElfW(Sym)* symbol = nullptr;
   return dladdr1(found, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&

@@ -174,9 +174,9 @@ void note_resources() {
 }
 
 void print_report() {
-  int rank = 0, ranks = 1;
+  int rank = 0;
+  const int ranks = world_size();
   real().Comm_rank_(world(), &rank);
-  real().Comm_size_(world(), &ranks);
   const std::string mine = pack_trace();
   const int size = static_cast<int>(mine.size());
   std::vector<int> sizes(static_cast<std::size_t>(ranks)), offsets(sizes.size());

@@ -18,6 +18,7 @@
 #include "helpers.hpp"
 #include "joining.hpp"
 #include "operators.hpp"
+#include "outside.hpp"
 #include "report.hpp"
 #include "requests.hpp"
 #include "settings.hpp"
@@ -155,17 +156,13 @@ void say_why_not_kept(const std::string& file) {
 }
 
 // Binds this rank as COPSE_BIND says, unless its launcher has bound it.
-void bind(MPI_Comm world) {
-  MPI_Comm node{};
-  int rank = 0, ranks = 1;
-  if (real().Comm_split_type_(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS) return;
-  real().Comm_rank_(node, &rank);
-  real().Comm_size_(node, &ranks);
-  real().Comm_free_(&node);
+void bind() {
+  const NodeRanks node;
+  if (!node.made()) return;
   try {
     const auto policy = topology::binding_policy_from(settings().bind, "COPSE_BIND");
     const auto machine = settings().topology.empty() ? communicator::this_machine() : topology::Machine::from(settings().topology);
-    note("binding", topology::bind_this_thread(machine, policy, rank, ranks).explanation);
+    note("binding", topology::bind_this_thread(machine, policy, node.rank(), node.ranks()).explanation);
   } catch (const std::exception& error) {  // the program can run without it
     note("binding", std::string("not bound: ") + error.what());
   }
@@ -210,7 +207,7 @@ void begin() {
     std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program continues without it\n", rank, no_heap.c_str());
   if (const std::string& file = settings().learned; rank == 0 && !file.empty()) say_why_not_kept(file);
   if (all[Word::unbound] == 0) {
-    bind(MPI_COMM_WORLD);
+    bind();
   } else {
     note("binding", "not bound: " + needless);
   }
@@ -223,8 +220,7 @@ void begin() {
   work();
   clock.end("MPI_Init: tables");
   if (with_helpers) {
-    real().Comm_size_(world(), &ranks);
-    if (ranks > 1) join(state_of(raw_of(world())), true);
+    if (world_size() > 1) join(state_of(raw_of(world())), true);
     clock.end("MPI_Init: communicator with helpers");
   }
   count_start(parts);

@@ -22,6 +22,23 @@ MPI_Comm world() {
   return stands_in == 0 ? MPI_COMM_WORLD : handle<MPI_Comm>(stands_in);
 }
 
+int world_size() {
+  int ranks = 0;
+  real().Comm_size_(world(), &ranks);
+  return ranks;
+}
+
+NodeRanks::NodeRanks() {
+  if (real().Comm_split_type_(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_) != MPI_SUCCESS) comm_ = MPI_COMM_NULL;
+  if (!made()) return;
+  real().Comm_rank_(comm_, &rank_);
+  real().Comm_size_(comm_, &ranks_);
+}
+
+NodeRanks::~NodeRanks() {
+  if (made()) real().Comm_free_(&comm_);
+}
+
 // The library must be of this MPI, and stand before this one: only then has it found this view.
 bool can_stand_in() {
   const auto* const file = static_cast<const char*>(dlsym(RTLD_DEFAULT, kWorldLibrary));

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from blocks import COMMANDS, Item, items
+import compiled
 from compiled import COMPILERS, store
 from limited import run_limited
 
@@ -24,9 +25,7 @@ DOCUMENTS = {
     for pattern in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "examples/*.py", "examples/*.c", "examples/*.cpp")
     for path in sorted(paths.ROOT.glob(pattern))
 }
-TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse_world_mpich",
-           "copse_world_openmpi", "copse_world_abi", "copse-native",
-           "example-threads", "example-processes", "example-overlap",
+TARGETS = (*compiled.TARGETS, "example-threads", "example-processes", "example-overlap",
            *(f"example-upc_{name}" for name in ("pi", "scatter", "multiply", "histogram", "matrix", "heat")))  # fmt: skip
 
 OWN_BUILD = (

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from compiled import TARGETS
 
 from copse import paths
-
-TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse_world_mpich",
-           "copse_world_openmpi", "copse_world_abi", "copse-native")  # fmt: skip
 
 
 @pytest.fixture(scope="session")

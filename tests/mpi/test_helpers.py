@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from collectives import passed
+from marked import marked
 
 from copse import flavours, paths
 
@@ -26,16 +27,15 @@ MARK = "TEST_OF_HELPERS"  # in the environment of a test's programs and their he
 
 def helpers() -> set[int]:
     """Returns the ids of all helper processes of this test."""
-    return {int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and is_helper(entry)}
+    return {int(process.name) for process in marked(MARK, os.environ[MARK]) if is_helper(process)}
 
 
 def is_helper(process: Path) -> bool:
     try:
         words = (process / "cmdline").read_bytes().split(b"\0")
-        marked = f"{MARK}={os.environ[MARK]}".encode() in (process / "environ").read_bytes().split(b"\0")
     except OSError:
         return False
-    return marked and len(words) > 2 and Path(os.fsdecode(words[0])).name == "copse-native" and words[1] == b"serve"
+    return len(words) > 2 and Path(os.fsdecode(words[0])).name == "copse-native" and words[1] == b"serve"
 
 
 def until(condition, seconds: float = SECONDS_TO_END):
