@@ -162,7 +162,7 @@ class Binding {
     auto output = reinterpret_cast<std::uintptr_t>(asked_.output.buffer);
     const auto own = [&](const Block* blocks) {
       const auto me = static_cast<std::size_t>(rank_);
-      return blocks != nullptr ? static_cast<std::size_t>(blocks[me].place) : me * result_.count;
+      return blocks != nullptr ? static_cast<std::size_t>(blocks[me].offset) : me * result_.count;
     };
     const bool scatters = traits_.input_at_root;
     if (traits_.output == Extent::all) output += own(result_.output_blocks);

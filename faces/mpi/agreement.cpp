@@ -16,7 +16,7 @@
 #include "silent.hpp"
 #include "world.hpp"
 
-// From the linker: this library in memory, which begins with an ElfW(Ehdr).
+// The linker defines this symbol, where this library begins in memory with an ElfW(Ehdr).
 extern "C" const unsigned char __ehdr_start[] __attribute__((visibility("hidden")));
 
 namespace copse::mpi {

@@ -131,7 +131,7 @@ int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   return waiting.result();
 }
 
-// To the MPI a pending persistent call of Copse's looks inactive. So only Copse can say whether any request is active.
+// The MPI sees a pending persistent call of Copse as inactive. So only Copse can say whether any request is active.
 int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   const bool all = settle(count, requests);
   const Failures failures(count, requests);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kTriedBytes = std::size_t{64} << 20;
 
-// Returns an element's bytes of data if they fill its span, from its address to the next element's. Else returns 0.
+// Returns an element's bytes of data if they fill its span, from its address to the next element's. Otherwise it returns 0.
 std::size_t filled_bytes(MPI_Datatype type) {
   MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
   if (real().Type_size_x_(type, &size) != MPI_SUCCESS || real().Type_get_extent_x_(type, &lb, &extent) != MPI_SUCCESS ||

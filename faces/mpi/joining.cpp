@@ -101,7 +101,7 @@ const std::vector<int>& members_of(CommState& state) {
   return state.members;
 }
 
-// Returns the kin of these ranks, or null if there are none or COPSE_MEMORY leaves no room. To ask for room may take long.
+// Returns the kin of these ranks, or null if there are none or COPSE_MEMORY leaves no room. Asking for room may take long.
 KnownKin::Pointer kin_to_offer(const std::vector<int>& members) {
   if (communicator::has_room(settings().memory)) return known_kin.of(members);
   known_kin.forget();

@@ -134,7 +134,7 @@ bool find_real(const void* caller);
 // Returns a function of this process's MPI or of a tool behind Copse, or null. find_real() may come later.
 void* mpi_function(const char* name, const void* caller);
 
-// Returns an empty text if this library was compiled for the process's MPI. Else returns one line that says which MPI
+// Returns an empty text if this library was compiled for the process's MPI. Otherwise it returns one line that says which MPI
 // this is and which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
 // Returns the MPI's name in tuning tables: mpich, impi or openmpi; or `other`. Needs find_real.

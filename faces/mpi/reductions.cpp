@@ -102,7 +102,7 @@ bool alike(const std::vector<communicator::Block>& blocks) {
 const communicator::Block* in_a_row(std::vector<communicator::Block>& blocks, std::size_t element_bytes) {
   std::ptrdiff_t at = 0;
   for (communicator::Block& block : blocks) {
-    block.place = at;
+    block.offset = at;
     at += static_cast<std::ptrdiff_t>(block.count * element_bytes);
   }
   return blocks.data();

@@ -149,7 +149,7 @@ std::string why_binding_is_needless() {
   return settings().topology.empty() ? topology::needless_here(topology::binding_policy_from(settings().bind, "COPSE_BIND")) : "";
 }
 
-// Warns a user whose program would learn in vain.
+// Warns a user if what the program learns would be lost.
 void say_why_not_kept(const std::string& file) {
   const std::string why = choose::why_not_added(file, settings().mpi);
   if (!why.empty()) std::fprintf(stderr, "copse: COPSE_LEARNED=%s: %s; what is learned will be lost\n", file.c_str(), why.c_str());

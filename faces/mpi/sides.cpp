@@ -40,7 +40,7 @@ bool Side::prepare_packed() {
   std::ptrdiff_t at = 0;
   for (int rank = 0; table_.used && rank < ranks_; ++rank) {
     communicator::Block& block = kept_.blocks[static_cast<std::size_t>(rank)];
-    block.place = at;
+    block.offset = at;
     at += static_cast<std::ptrdiff_t>(block.count);
   }
   return memory_ != nullptr;

@@ -1,6 +1,6 @@
 // One side of a call that moves data: blocks of MPI elements in a buffer of this rank, and the memory that Copse gets
-// for them. That is the buffer itself if every element is dense. Else it is memory of Copse's in which the blocks lie
-// packed. Ranks may differ in this and need not know it of one another.
+// for them. That is the buffer itself if every element is dense. Otherwise it is memory of Copse in which the blocks lie
+// packed. Ranks may differ in this, and do not need to know this about each other.
 #pragma once
 
 #include <algorithm>
@@ -128,7 +128,7 @@ class Side {
   }
   [[nodiscard]] char* memory() const { return memory_; }
   [[nodiscard]] char* memory(int rank) const {  // where the block of that rank lies
-    return memory_ + (table_.used ? kept_.blocks[static_cast<std::size_t>(rank)].place
+    return memory_ + (table_.used ? kept_.blocks[static_cast<std::size_t>(rank)].offset
                                   : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
   }
   [[nodiscard]] const communicator::Block* blocks() const { return table_.used ? kept_.blocks.data() : nullptr; }
@@ -212,9 +212,9 @@ inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t
   if (count < 0) return is_wrong(MPI_ERR_COUNT);
   const auto index = static_cast<std::size_t>(rank);
   communicator::Block& block = kept_.blocks[index];
-  block.place = in_extents ? place * type->extent : place;
+  block.offset = in_extents ? place * type->extent : place;
   if (!message_bytes(count, type->size, block.count)) return is_wrong(MPI_ERR_COUNT);
-  char* const at = moved(first_.at, block.place);
+  char* const at = moved(first_.at, block.offset);
   kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
   bytes_ += block.count;  // the sum of all blocks
   if (block.count == 0) return true;

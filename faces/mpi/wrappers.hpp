@@ -55,8 +55,8 @@ class Site {
     if (!state.early.counts()) [[likely]]
       return false;
     if (form_ == Form::started) {
-      // The ranks meet only in other calls: a rank may legally start a nonblocking call long after another rank. Nor does such a
-      // call count, because some ranks may start it before MPI_Init, in a session, when Copse does not see it yet.
+      // The ranks meet only in other calls: a rank may legally start a nonblocking call long after another rank. Such a call
+      // does not count either, because some ranks may start it before MPI_Init, in a session, when Copse does not see it yet.
       state.rounds_by_mpi = state.rounds_by_mpi || rounds();
       return false;
     }

@@ -4,7 +4,8 @@
 // IV.B). While fragments are on their way down, the next ones are gathered.
 // Cost: (2 + n/m) (a + P m b) with fragments of m bytes; P-1 blocks enter the memory of rank 0, and R-1 leaders read it
 // Wins: against gather_broadcast, on several NUMA regions: all blocks cross each link between two regions once
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

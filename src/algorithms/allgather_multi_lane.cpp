@@ -4,6 +4,7 @@
 // Cost: 2 a + P n b inside a node, and ceil(log2 N) a + (N-1) Q/L n b for L leaders on each of N nodes of Q ranks
 // Wins: several nodes of many ranks: each block comes to a node once, and several ranks of it send and receive
 #include "algorithms/patterns/columns.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

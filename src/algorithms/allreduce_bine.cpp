@@ -3,7 +3,7 @@
 // binomial tree goes half of the way.
 // Cost: 2 ceil(log2 P) a + ceil(log2 P) n (2 b + c); the sum of the distances between ranks is a third below binomial's
 // Wins: short messages on a machine or network of unknown shape, where ranks with close numbers are close neighbours
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -7,7 +7,7 @@
 // Wins: short messages over several equal regions: far exchanges only in the last rounds, and on one node no way back down
 #include <algorithm>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/doubling.hpp"
 
 namespace copse::algorithms {
 

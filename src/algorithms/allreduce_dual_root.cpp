@@ -4,7 +4,8 @@
 // interval of ranks, so the order of the ranks is kept.
 // Cost: with binary trees and fragments of m bytes (4 log2 P + 3 n/m) (a + m (b + c)); a single tree pays 4 n/m
 // Wins: medium messages on many ranks, where latency and bandwidth both count
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/sums.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // so all get the same bits.
 // Cost: a + (P-1) n (b + c)
 // Wins: short messages of a few ranks; more ranks than processors, where every round costs all ranks a turn
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

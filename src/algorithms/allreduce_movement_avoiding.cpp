@@ -5,7 +5,8 @@
 // through slots.
 // Cost: (r-1) a + n (b + c) in sockets of r ranks, a + (s-1)/P n c across s of them, a + n b back
 // Wins: long messages over several sockets, staged: as few copies as the ring, in fewer rounds
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/sockets.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 

@@ -5,6 +5,7 @@
 // Cost: 2 (N-1) (a + n/(LN) b) + Q n/L c for L leaders on each of N nodes of Q ranks, and n b inside a node
 // Wins: long messages on several nodes: each link carries less than two messages in and out, at the same time
 #include "algorithms/patterns/columns.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,8 @@
 // recursive doubling, and each node takes the result from the root of its tree (HMPI 2.5).
 // Cost: ceil(log2 Q) (a + n (b + c)) inside a node of Q ranks, log2 N (a + n (b + c)) over N nodes, a + n b back
 // Wins: short and medium messages on clusters: the wire carries one message per round and node, and none on a way back
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/doubling.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // end (Thakur et al. 2005). So every partial result stands for an interval of ranks, and rank order is kept.
 // Cost: ceil(log2 P) (a + n (b + c)), and 2 (a + n b) + n c more if P is not a power of two
 // Wins: short messages of many ranks that all sit equally near
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/doubling.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // the k-nomial tree with k = n.
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for each level of Q branches, then a + n b, shared by all readers
 // Wins: short messages over several NUMA regions whose links can carry all readers of the root: two sockets in HMPI
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

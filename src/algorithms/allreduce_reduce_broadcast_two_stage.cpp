@@ -2,7 +2,7 @@
 // takes the result, and the region takes it from its leader (HMPI 2.2). Over several nodes, their leaders come first.
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for each level of Q branches, then 2 (a + n b)
 // Wins: short messages over four regions and more, where having one reader for each link pays for the second stage
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

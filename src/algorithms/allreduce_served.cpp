@@ -2,8 +2,8 @@
 // (CDCP IV.A).
 // Cost: one post and one await of a caller. A helper combines P / H values; then log2 H (a + n (b + c)) among helpers
 // Wins: calls that are hidden behind computation, where some processors are free
-#include "algorithms/patterns/patterns.hpp"
 #include "algorithms/patterns/serving.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 namespace {

@@ -4,7 +4,7 @@
 // order is kept. The strips of HMPI 2 are fragments.
 // Cost: 2 a + n (b + c) + 2 (P-1)/P n b through slots; 2 a + n c + (P-1)/P n b by get and put
 // Wins: long messages inside a NUMA region; operators that do not commute, anywhere
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 

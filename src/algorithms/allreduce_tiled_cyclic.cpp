@@ -4,7 +4,7 @@
 // Wins: long messages of many ranks that share few memories, with an operator that commutes
 #include <algorithm>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 

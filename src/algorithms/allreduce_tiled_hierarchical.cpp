@@ -4,6 +4,7 @@
 // Cost: Q a + n c inside a region of Q ranks, ceil(log2 R) (a + n/Q (b + c)) over R regions, 2 a + n b back
 // Wins: long messages over several NUMA regions
 #include "algorithms/patterns/regions.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

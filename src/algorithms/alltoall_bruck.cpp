@@ -5,7 +5,7 @@
 // Wins: very small blocks on many ranks.
 #include <algorithm>
 
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // others.
 // Cost: a + (P-1) n b; twice the copies if staged.
 // Wins: nearly always within a node; for very small blocks on very many ranks, fewer signals are better (bruck).
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

@@ -7,7 +7,7 @@
 // Wins: short blocks whose sizes not all ranks know
 #include <algorithm>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
 

@@ -5,7 +5,7 @@
 // Wins: large blocks between nodes, where all links are busy in every round; put, where writing is cheaper than reading.
 #include <bit>
 
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
 

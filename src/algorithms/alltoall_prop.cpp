@@ -6,8 +6,10 @@
 // Cost: for N nodes of r ranks ceil(log_k N) (k-1) (a + N/k r^2 n b) between leaders, and 2 a + (P + (P-r) r) n b at one
 // Wins: very small blocks on many nodes: a node sends ceil(log_k N) (k-1) messages, where hierarchical sends N-1
 #include <algorithm>
+#include <functional>
 
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/signals.hpp"
+#include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // Cost: 2 a + (P-1) loads of a line by rank 0
 // Wins: few ranks, if rank 0 arrives first; more ranks than processors: rank 0 leaves first, so what it gives next (a
 // broadcast, a scatter) is there when the others get their turn
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

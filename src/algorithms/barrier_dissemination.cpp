@@ -3,7 +3,7 @@
 // al. 2006).
 // Cost: ceil(log_k P) a, each round with k-1 lines to read
 // Wins: ranks that share a cache and have a processor each: half the rounds of going up and down a tree
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

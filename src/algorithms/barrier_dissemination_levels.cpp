@@ -6,7 +6,7 @@
 // Wins: several regions of equal size: far signals only in the last rounds, and no way back down
 #include <algorithm>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

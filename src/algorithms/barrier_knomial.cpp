@@ -1,7 +1,7 @@
 // barrier, knomial: arrivals go up a k-nomial tree over the ranks in order, and the release comes down it (UPC BCOL).
 // Cost: 2 ceil(log_k P) (k-1) a
 // Wins: nowhere if the machine is known; it is the baseline for the others
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

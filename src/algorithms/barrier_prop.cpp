@@ -1,7 +1,7 @@
 // barrier, prop: flat inside the node, k-nomial between nodes, up and down (UPC 4.5, PROP, for its exchange).
 // Cost: 2 a inside a node, 2 ceil(log_k N) (k-1) a over N nodes
 // Wins: clusters of small nodes with one memory each; on a single node it is central
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // levels, and the release comes down the same tree.
 // Cost: 2 ceil(log_k Q) (k-1) a inside a region of Q ranks, and as much again for each level above it
 // Wins: many ranks over several regions or nodes: each far link is crossed once each way
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // reads the root's signal (HMPI 2.6 with the one-stage broadcast of 2.2).
 // Cost: ceil(log_k Q) (k-1) a inside a region of Q ranks, as much for each level above it, and a for the release
 // Wins: one package with a cache that all share: HMPI found one stage best on two sockets
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // broadcast of 2.2).
 // Cost: ceil(log_k Q) (k-1) a inside a region of Q ranks, as much for each level above it, and 2 a for the release
 // Wins: four regions and more: HMPI found two stages best on four sockets
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // goes half of the way. If the number of ranks is not a power of two, the halves are as even as possible.
 // Cost: ceil(log2 P) (a + n b) as for a binomial tree; the sum of the distances between ranks is a third smaller
 // Wins: a machine or network of unknown shape, where ranks with close numbers are close neighbours
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

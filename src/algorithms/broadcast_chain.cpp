@@ -1,7 +1,7 @@
 // broadcast, chain: each rank passes its fragments on to the next one (Worsch, Reussner, Augustin 2003).
 // Cost: (P - 2 + n/m) (a + m b) with fragments of m bytes: every rank reads once and is read once
 // Wins: long messages of many more fragments than ranks, if the ranks are numbered along the machine
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // goes in its round.
 // Cost: (N - 1 + ceil(log2 P)) (a + n b / N) with N = 4 ceil(log2 P) blocks: at most 5/4 n b
 // Wins: long messages on any number of equally near ranks; fewer rounds than a ring, and no rank reads all data of another
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/registry.hpp"
 #include "shape/circulant.hpp"
 
 namespace copse::algorithms {

@@ -2,7 +2,7 @@
 // tree's root, and serves its own branch itself, so nothing is sent back to it.
 // Cost: that of hierarchical, and a + n b for the way to the tree's root if that is another rank
 // Wins: roots that change from call to call on very many ranks: one tree costs less than a tree for each
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -1,7 +1,7 @@
 // broadcast, flat: every rank takes the message from the root (KNEM IV.A; UPC REF, pulled by get and pushed by put).
 // Cost: a + (P-1) n b, all of it in the root's memory: P-1 ranks read it at once (get), or the root alone writes (put)
 // Wins: few ranks, or ranks that share a cache with the root; small messages anywhere, because there is a single round
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // pull is get, push is put; standard, static and dynamic fragmentation are COPSE_FRAGMENT=none, 32K and halves).
 // Cost: sum of ceil(log_k g) (k-1) (a + n b) over the L levels, g being a level's groups in one of the level above
 // Wins: several NUMA regions or nodes of many ranks; each boundary between two groups is crossed once
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // COPSE_FRAGMENT=none, 32K and halves).
 // Cost: as hierarchical down to the regions, then a + (r-1) n b for the r ranks of a region, from a shared cache
 // Wins: many ranks in all, but few in each region; the default for more than 8 ranks with a processor each
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

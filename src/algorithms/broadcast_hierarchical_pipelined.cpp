@@ -5,7 +5,7 @@
 // fragments like all others.
 // Cost: (1 + n/m) (a + m b) with fragments of m bytes; of R regions, R-1 leaders and one region read the root's memory
 // Wins: a few NUMA regions of many ranks: two steps deep, and every link between regions is crossed once
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // scatter and gather).
 // Cost: ceil(log_k P) (k-1) (a + n b) without fragments: the longest way from the root, one child at a time
 // Wins: messages up to some KiB if all ranks are equally near, or nothing is known about the machine
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // other half from the root (Pjesivac-Grbovic et al. 2007).
 // Cost: (log2(P+1) - 1 + n/m) (2 a + m b) with fragments of m bytes: every rank is read by two children and its pair
 // Wins: messages of tens to hundreds of KiB on many ranks: longer than for trees, shorter than for the chain
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // pulls all blocks; this is for comparison. Line and slot are in between: the ranks fill them, and the root empties them.
 // Cost: 2 a + n b for every rank with put, as far as the root's memory goes; a + (P-1) n b at the root with the others
 // Wins: large blocks with put, on any number of ranks; few ranks with line
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

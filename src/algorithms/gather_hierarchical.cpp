@@ -3,7 +3,7 @@
 // copies of single blocks, and gaps. NUMACol 3.2 therefore builds this tree over the ranks in order (knomial).
 // Cost: sum over L levels of ceil(log_k g) (k-1) a, g being a level's groups in one above, and (P-1) n b at the root
 // Wins: small blocks over several NUMA regions or nodes, with the ranks in blocks: each boundary is crossed once
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // region (NUMACol 3, Table 1: hierarchical binomial+flat). Branches may travel in pieces, as in hierarchical.
 // Cost: as hierarchical over the regions, and a + (r-1) n b for the r ranks of a region
 // Wins: small blocks on many ranks in all, but few in each region
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // to call up to 16 MiB. Here fragments are pieces of every block, so NUMACol's halves do overlap the levels.
 // Cost: ceil(log_k P) (k-1) a + (P-1) n b at the root, after as much again below it: ranks of m blocks copy m n b
 // Wins: blocks of up to some hundred bytes on many ranks: the root waits for few ranks
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

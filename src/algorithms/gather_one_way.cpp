@@ -4,7 +4,7 @@
 // So this is the gatherv that exchanges no sizes (docs/decisions/one-way.md).
 // Cost: a + n b for a short block; 2 a + n b for a long one
 // Wins: blocks of different lengths, wherever all buffers can be reached
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
 

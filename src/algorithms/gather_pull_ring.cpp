@@ -5,7 +5,7 @@
 // Cost: (P-1) (a + n b) at the root, and on average half of that for the other ranks
 // Wins: against flat by get, for large blocks of ranks that have other work, and where one stream from one memory is faster
 // than several in turn; against token_ring (by put), where a rank cannot write into the root's memory
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tokens.hpp"
 
 namespace copse::algorithms {
 

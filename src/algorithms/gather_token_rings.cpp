@@ -3,7 +3,7 @@
 // for links that one rank does not fill.
 // Cost: (P-1)/k (a + (n-m) b) + m b for fragments of m bytes, as far as the link feeds k copies
 // Wins: very large blocks if it takes several ranks, but not all, to fill the link into the root's memory
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tokens.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // the same time (the rotated order of KNEM IV.C).
 // Cost: a + d n b for d neighbours; twice the copies if staged.
 // Wins: blocks whose lengths all ranks know, and where not all buffers can be reached
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // wrap around the ring, so rank order is not kept.
 // Cost: ceil(log2 P) (a + n (b + c)) as for a binomial tree; the sum of the distances between ranks is a third smaller
 // Wins: a machine or network of unknown shape, where ranks with close numbers are close neighbours
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // behind the root and wraps around, so rank order is kept only if the root is the first or the last rank.
 // Cost: (P - 2 + F) (a + n/F (b + c)) for F fragments
 // Wins: very long messages on few ranks, where one reader at a time per memory is best
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

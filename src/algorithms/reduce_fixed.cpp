@@ -2,7 +2,7 @@
 // 3).
 // Cost: that of hierarchical, and a + n b if the root is not rank 0
 // Wins: many roots in turn, if a tree for each root would have to be built and kept
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

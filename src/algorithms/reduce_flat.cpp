@@ -1,7 +1,7 @@
 // reduce, flat: the root takes every rank's message and combines them (UPC REF).
 // Cost: a + (P-1) n (b + c) through lines and slots, a + (P-1) n c by get
 // Wins: two to four ranks; short messages of ranks that share too few processors
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // scratch that the parent has for them.
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for the Q ranks of a region, then likewise for each level above it
 // Wins: several NUMA regions or nodes, for messages up to the length where tiles are better: every far link is crossed once
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

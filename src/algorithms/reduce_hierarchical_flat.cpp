@@ -2,7 +2,7 @@
 // regions, packages and nodes (NUMACol Table 1, hierarchical binomial+flat).
 // Cost: a + (Q-1) n (b + c) for the Q ranks of a region, then ceil(log_k R) (k-1) (a + n (b + c)) over R regions
 // Wins: short messages, small regions: one round of signals inside a region instead of ceil(log_k Q)
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // kept (UPC BCOL). HMPI's n-ary tree (HMPI 2.2), in which an inner node is the first of its leaves, is this tree with k = n.
 // Cost: ceil(log_k P) (k-1) (a + n (b + c))
 // Wins: short messages, especially with an operator that does not commute
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -4,6 +4,7 @@
 // Cost: (N - 2 + F) (a + Q n/(LF) (b + c)) over N nodes of Q ranks, for L leaders and F fragments, and n b to the root
 // Wins: long messages on several nodes, where one rank does not fill the network, or combines too slowly
 #include "algorithms/patterns/columns.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // root (KNEM V: a pipeline over the levels; Worsch et al. 2003 for the chain).
 // Cost: (N - 2 + F) (a + n/F (b + c)) over N nodes, for F fragments, beside what a node takes for its own
 // Wins: long messages on several nodes: each node's link carries one message in and one out, at the same time
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

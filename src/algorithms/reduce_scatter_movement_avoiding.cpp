@@ -4,7 +4,7 @@
 // of its block.
 // Cost: (r-1) a + P n (b + c) in sockets of r ranks, and a + (s-1) n (b + c) across s of them, n being a block
 // Wins: large blocks over several sockets, staged
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/sockets.hpp"
 
 namespace copse::algorithms {
 

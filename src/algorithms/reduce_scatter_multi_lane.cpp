@@ -4,6 +4,7 @@
 // Cost: a + P/L n (b + c) inside a node of Q ranks, ceil(log2 N) a + (N-1) Q/L n (b + c) over N nodes for L leaders, and a
 // Wins: several nodes of many ranks: each node sends and receives what it must, and several ranks of it work at it
 #include "algorithms/patterns/columns.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

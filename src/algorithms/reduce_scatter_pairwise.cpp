@@ -3,7 +3,8 @@
 // that the order of the ranks is kept. A slot holds only one block.
 // Cost: (P-1) (a + n (b + c)).
 // Wins: large elements and operators that do not commute; large blocks between nodes.
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/sums.hpp"
+#include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
 

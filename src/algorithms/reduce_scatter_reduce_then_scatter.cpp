@@ -2,7 +2,7 @@
 // own block from the line or slot of rank 0 (HMPI 2.6).
 // Cost: ceil(log_k P) (k-1) (a + P n (b + c)) + a + n b.
 // Wins: very small blocks on many ranks, and between nodes if rank order must be kept.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

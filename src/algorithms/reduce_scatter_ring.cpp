@@ -4,7 +4,8 @@
 // Wins: large blocks where far links are few, and neighbours in rank order sit next to each other.
 #include <algorithm>
 
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/rounds.hpp"
+#include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // allreduce).
 // Cost: a + (P-1) n (b + c), n being a block.
 // Wins: on one node, except for very small blocks on very many ranks.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 

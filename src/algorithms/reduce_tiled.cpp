@@ -3,7 +3,7 @@
 // themselves.
 // Cost: 2 a + n (b + c) + (P-1)/P n b through slots; a + (P-1)/P n c by put
 // Wins: long messages of ranks that share memory: all processors reduce
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 

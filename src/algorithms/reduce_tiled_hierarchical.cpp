@@ -4,6 +4,7 @@
 // Cost: Q a + n c inside a region of Q ranks, ceil(log2 R) (a + n/Q (b + c)) over R regions, a + (Q-1)/Q n b to the root
 // Wins: long messages over several NUMA regions
 #include "algorithms/patterns/regions.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

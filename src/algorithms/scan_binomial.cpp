@@ -2,14 +2,14 @@
 // This takes twice the rounds of recursive doubling, but far fewer messages.
 // Cost: 2 ceil(log2 P) (a + n (b + c)); 2 P messages in all.
 // Wins: messages of medium size on many ranks, where recursive doubling saturates the memory.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/scans.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan scan_binomial(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
-  scan_binomial(builder, request, false);
+  binomial_prefixes(builder, request, false);
   return builder.finish();
 }
 

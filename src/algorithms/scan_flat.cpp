@@ -2,14 +2,14 @@
 // does most of the work.
 // Cost: a + (P-1) n (b + c) at the last rank.
 // Wins: short messages on few ranks, and on ranks that take turns on few processors.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/scans.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan scan_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
-  scan_flat(builder, request, false);
+  flat_prefixes(builder, request, false);
   return builder.finish();
 }
 

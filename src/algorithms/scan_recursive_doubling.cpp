@@ -2,14 +2,14 @@
 // and Steele 1986).
 // Cost: ceil(log2 P) (a + n (b + c)).
 // Wins: short messages on many ranks with a processor each.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/scans.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan scan_recursive_doubling(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
-  scan_doubling(builder, request, false);
+  doubling_prefixes(builder, request, false);
   return builder.finish();
 }
 

@@ -3,7 +3,7 @@
 // buffer there.
 // Cost: that of hierarchical, and a + P n b for the way to the tree's root from another root
 // Wins: small blocks and roots that change from call to call on very many ranks: one tree costs less than a tree per root
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

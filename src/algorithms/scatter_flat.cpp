@@ -4,7 +4,7 @@
 // its own.
 // Cost: a + n b for every rank with get, as far as the root's memory goes; a + P n b with the others
 // Wins: large blocks with get, on any number of ranks; few ranks with line
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

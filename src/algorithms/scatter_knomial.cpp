@@ -4,7 +4,7 @@
 // to call up to 16 MiB. Fragments (NUMACol's static and dynamic ones) overlap the levels.
 // Cost: ceil(log_k P) (k-1) a + (P-1) n b for k = 2: half the blocks, a quarter, ... on the longest way
 // Wins: blocks of up to some hundred bytes on many ranks: the root serves few
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

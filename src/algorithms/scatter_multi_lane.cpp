@@ -3,6 +3,7 @@
 // flat.
 // Cost: a + (P-Q) n b at the root, (N-1) (a + Q/L n b) over N nodes for L leaders on each node of Q ranks, and a + (Q/L-1) n b
 // Wins: blocks of medium length on several nodes, where one rank does not fill the network
+#include "algorithms/patterns/blocks.hpp"
 #include "algorithms/patterns/columns.hpp"
 
 namespace copse::algorithms {

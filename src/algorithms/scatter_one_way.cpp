@@ -4,7 +4,7 @@
 // exchanges no sizes (docs/decisions/one-way.md). Over several nodes it is scatter, flat.
 // Cost: a + P n b for short blocks; 2 a + n b for long ones
 // Wins: blocks of different lengths, wherever all buffers can be reached
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

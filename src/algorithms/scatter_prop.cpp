@@ -2,7 +2,7 @@
 // wire together. On a single node it is flat.
 // Cost: ceil(log_k N) (k-1) a + (P-r) n b over N nodes of r ranks, and a + (r-1) n b inside them
 // Wins: clusters of nodes with one memory each, and blocks too small to fill the network one by one
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

@@ -5,7 +5,7 @@
 // Cost: (P-1) (a + n b) at the root, and on average half of that for the other ranks
 // Wins: against flat by put, for large blocks that ranks want to work on at once, and where one stream into one memory is
 // faster than several in turn; against token_ring (by get), where a rank cannot read the root's memory
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tokens.hpp"
 
 namespace copse::algorithms {
 

@@ -6,7 +6,7 @@
 // that is push_ring.
 // Cost: (P-1) (a + (n-m) b) + m b for fragments of m bytes; without the token P-1 copies share one link
 // Wins: very large blocks if one rank fills the link out of the root's memory, and many slow it down
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tokens.hpp"
 
 namespace copse::algorithms {
 

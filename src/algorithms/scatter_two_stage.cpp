@@ -4,7 +4,7 @@
 // node of one region it is flat.
 // Cost: 3 a + (P-r) n b + (r-s) n b + (s-1) n b, r and s being the ranks of a node and of a region
 // Wins: few nodes or regions of many ranks: three steps deep, and each boundary is crossed once
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/blocks.hpp"
 
 namespace copse::algorithms {
 

@@ -251,7 +251,7 @@ class Maker {
     }
   }
 
-  // ALLSYNC: a barrier before and behind, and nothing in between that one of them makes needless. MYSYNC in between.
+  // Fences calls with barriers, as ALLSYNC does, and makes calls of MYSYNC between them. What a barrier makes needless is left out.
   void fence() {
     if (variant_.modes != kNosync || variant_.ranks > kManyRanks || variant_.helpers > 0) return;
     Variant barrier = variant_, plain = variant_;

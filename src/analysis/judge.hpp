@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/checker.hpp"
 #include "analysis/order.hpp"
+#include "analysis/script.hpp"
 #include "analysis/store.hpp"
 #include "analysis/value.hpp"
+#include "analysis/verdict.hpp"
 #include "analysis/walk.hpp"
 
 namespace copse::analysis {

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "analysis/checker.hpp"
+#include "analysis/script.hpp"
+#include "analysis/verdict.hpp"
 
 namespace copse::analysis {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "choose/registry_names.hpp"
+#include "choose/rules.hpp"
 #include "shape/hierarchy.hpp"
 
 namespace copse::choose {

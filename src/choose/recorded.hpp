@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "choose/rules.hpp"
+#include "choose/rule.hpp"
 #include "topology/placement.hpp"
 
 namespace copse::choose {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "choose/rules.hpp"
+#include "choose/rule.hpp"
 
 namespace copse::choose {
 

@@ -15,28 +15,6 @@ using algorithms::Collective;
 using text::nearest;
 using text::size_in;
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
-std::string unknown(std::string_view what, std::string_view word, const std::vector<std::string>& known) {
-  const std::string near = nearest(word, known);
-  return "no " + std::string(what) + " is called '" + std::string(word) + "'" +
-         (near.empty() ? "" : "; did you mean '" + near + "'?") + " (known: " + join(known) + ")";
-}
-
 // Reads the variables one after the other and keeps the first mistake.
 struct Reader {
   Settings settings;
@@ -47,7 +25,7 @@ struct Reader {
   }
   void unknown_word(std::string_view name, std::string_view value, std::string_view what, std::string_view word,
                     const std::vector<std::string>& known) {
-    mistake(name, value, unknown(what, word, known));
+    mistake(name, value, text::unknown(what, word, known));
   }
   void boolean(std::string_view name, std::string_view value, bool& target) {
     if (value == "0" || value == "1") {
@@ -133,7 +111,7 @@ struct Reader {
     wanted.among_launched = value.starts_with("out:");
     if (wanted.among_launched) value.remove_prefix(4);
     if (value.starts_with("cpus:")) {
-      for (const std::string_view item : split(value.substr(5), ',')) wanted.processors.push_back(in(item, 0, 65535));
+      for (const std::string_view item : text::split(value.substr(5), ',')) wanted.processors.push_back(in(item, 0, 65535));
       sound = std::find(wanted.processors.begin(), wanted.processors.end(), -1) == wanted.processors.end() &&
               wanted.processors.size() <= kHelpersMost && !wanted.among_launched;
     } else if (value.starts_with("1/")) {
@@ -203,7 +181,7 @@ struct Reader {
   }
 
   void algorithm(std::string_view name, std::string_view value) {
-    for (std::string_view choice : split(value, ';')) {
+    for (std::string_view choice : text::split(value, ';')) {
       if (choice.empty()) continue;
       const std::size_t equals = choice.find('=');
       if (equals == std::string_view::npos)
@@ -245,42 +223,6 @@ const std::vector<Variable>& variables() {
     return rows;
   }());
   return list;
-}
-
-std::optional<Forced> forced_in(Collective collective, std::string_view text, std::string& why) {
-  const auto words = split(text, ':');
-  Forced forced;
-  forced.collective = collective;
-  forced.algorithm = algorithms::find(collective, words[0]);
-  if (forced.algorithm == nullptr) {
-    std::vector<std::string> known;
-    for (const auto& row : algorithms::all())
-      if (row.collective == collective) known.emplace_back(row.name);
-    why = unknown(std::string(algorithms::name_of(collective)) + " algorithm", words[0], known);
-    return std::nullopt;
-  }
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    if (const auto radix = text::number_in(words[i])) {
-      if (*radix < 2 || *radix > 64) {
-        why = "expected a radix from 2 to 64";
-        return std::nullopt;
-      }
-      forced.radix = static_cast<int>(*radix);
-      continue;
-    }
-    std::vector<std::string> carriers;
-    for (int c = 0; c < plan::kCarriers; ++c) {
-      const auto carrier = static_cast<plan::Carrier>(c);
-      if (!forced.algorithm->carries(carrier)) continue;
-      carriers.emplace_back(plan::name_of(carrier));
-      if (carriers.back() == words[i]) forced.carrier = carrier;
-    }
-    if (std::find(carriers.begin(), carriers.end(), words[i]) == carriers.end()) {
-      why = unknown("carrier of " + std::string(forced.algorithm->name), words[i], carriers);
-      return std::nullopt;
-    }
-  }
-  return forced;
 }
 
 std::optional<Settings> read_settings(const char* const* environment, std::string& error) {

@@ -1,7 +1,7 @@
 // Reads tuning tables, and checks every row against the registry.
 #include "choose/table.hpp"
 
-#include "choose/settings.hpp"
+#include "choose/forced.hpp"
 #include "text/words.hpp"
 
 namespace copse::choose {

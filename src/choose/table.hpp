@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "choose/rules.hpp"
+#include "choose/rule.hpp"
 #include "text/json.hpp"
 
 namespace copse::choose {

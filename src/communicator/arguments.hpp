@@ -6,16 +6,18 @@
 #include "algorithms/collectives.hpp"
 #include "engine/call.hpp"
 #include "engine/kernels/kernels.hpp"
+#include "engine/outcome.hpp"
 
 namespace copse::communicator {
 
 using engine::Block;
+using engine::Outcome;
 
 // Fields that a collective does not have keep their default values. Counts are in elements of `element_bytes` bytes. If nothing
 // is reduced, an element is a byte. A barrier has none.
 //
 // `input` may equal `output` (MPI_IN_PLACE). In a gather, scatter or allgather, one of the two holds only this rank's block,
-// and the other holds every rank's. In place then means that the one points to this rank's block in the other.
+// and the other holds every rank's. In place then means that one of them is this rank's block within the other.
 struct Arguments {
   algorithms::Collective collective{};
   const void* input = nullptr;

@@ -36,14 +36,14 @@ inline void fill(engine::Call& call, const Recent& known, const Arguments& argum
 // Runs a program of a blocking call from beginning to end.
 inline Outcome Communicator::State::run_now(Collective collective, const Route& route, const engine::Program& program,
                                             const engine::Call& call) {
-  running = collective;
+  jobs.running = collective;
   if (!traced) [[likely]]
     return seat.executor->run(program, call);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = seat.executor->run(program, call);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (program.together && !seat.executor->all_rode()) {
-    spare.seconds = seconds;  // another program of this call follows, and adds its time
+    jobs.blocking().seconds = seconds;  // another program of this call follows, and adds its time
   } else {
     route.tally->add(call.count * call.element_bytes, seconds);
   }
@@ -54,7 +54,7 @@ inline Outcome Communicator::State::run_now(Collective collective, const Route& 
 inline Outcome Communicator::State::run(const Arguments& arguments) {
   Recent& known = routes.recent(arguments.collective);
   if (known.count != arguments.count || known.element_bytes != arguments.element_bytes || known.root != arguments.root ||
-      known.order != order_of(arguments.combine)) [[unlikely]]
+      known.demands != demands_of(arguments.combine)) [[unlikely]]
     routes.decide(arguments, known);
   ++known.calls;
   if (known.outside || routes.is_on_trial(calls, known.route->kind)) [[unlikely]]
@@ -71,7 +71,7 @@ Outcome Communicator::State::run_specially(const Arguments& arguments, const Rec
   const bool timed = routes.is_on_trial(calls, route->kind);
   if (timed) {
     const int way = routes.lessons().way(calls, route->kind);
-    route = &routes.way(route->kind, way);
+    route = &routes.ways().way(route->kind, way);
     routes.lessons().begin(calls, route->kind, way);
   }
   if (route->decision.outside) return Outcome::outside;  // outside_is_over() takes the time
@@ -110,7 +110,7 @@ void Communicator::State::agree() {
     // A rank that waits in the MPI's own collective cannot be told that another rank has refused the call.
     if (routes.ask_mpi(all[Learner::kOfCaller] == 0, calls)) return made;
     if (const auto change = lessons.agreed(all, calls + 1)) {
-      trace.learned.push_back(routes.describe(*change, calls));
+      trace.learned.push_back(routes.ways().describe(*change, calls));
       routes.take(*change);
     }
     lessons.end_agreement();
@@ -124,22 +124,16 @@ void Communicator::State::agree() {
 // Runs a call in which every rank tells the sizes of its blocks only to the ranks that give or take these blocks.
 Outcome Communicator::State::run_without_sizes(Untold& untold, const Arguments& arguments) {
   auto& [route, call] = untold;
-  describe_without_sizes(call, arguments);
+  jobs.describe_without_sizes(call, arguments);
   call.number = calls;
   fetch_ahead(call);
   const engine::Program& program = routes.program(route, arguments.root);
   const Outcome outcome = run_now(arguments.collective, route, program, call);
-  if (outcome == Outcome::done && program.together && !seat.executor->all_rode()) [[unlikely]] {
-    spare.arguments = &arguments;
-    spare.number = calls;
-    spare.outcome = Outcome::pending;
-    spare.cut_off = {};
-    read_letters(spare);
-    return spare.stage == Job::Stage::over ? spare.outcome : advance(spare, false);
-  }
+  if (outcome == Outcome::done && program.together && !seat.executor->all_rode()) [[unlikely]]
+    return jobs.run_after_letters(arguments, calls);
   if (outcome != Outcome::done || seat.executor->cut_off().from < 0) [[likely]]
     return outcome;
-  spare.cut_off = seat.executor->cut_off();
+  jobs.blocking().cut_off = seat.executor->cut_off();
   return Outcome::truncated;
 }
 
@@ -184,7 +178,7 @@ Progress::Went Communicator::State::go_on(bool helper) {
   while (!started.empty()) {
     Job& job = *started.front();
     if (helper && !is_for_helper(job)) return went;
-    const Outcome outcome = attempt([&] { return advance(job, true); });
+    const Outcome outcome = attempt([&] { return jobs.advance(job, true); });
     if (seat.executor->moved()) went = Progress::Went::on;
     if (outcome == Outcome::pending) return went;
     job.outcome = outcome;
@@ -245,9 +239,7 @@ Outcome Communicator::run(const Arguments& arguments) {
       if (Untold* const untold = state.routes.without_sizes(arguments.collective))
         return state.run_without_sizes(*untold, arguments);
     }
-    state.spare.number = state.calls;
-    state.begin(state.spare, arguments);
-    return state.spare.stage == Job::Stage::over ? state.spare.outcome : state.advance(state.spare, false);
+    return state.jobs.run(arguments, state.calls);
   });
 }
 
@@ -271,7 +263,7 @@ Outcome Communicator::run(const Arguments& arguments, const Relaxation& relaxati
       beside.make();
       return outcome;
     }
-    state.running = arguments.collective;
+    state.jobs.running = arguments.collective;
     const Outcome outcome = state.seat.executor->advance(*known.program, call, true);
     beside.make();
     return outcome == Outcome::pending ? state.seat.executor->advance(*known.program, call, false) : outcome;
@@ -311,7 +303,7 @@ void Communicator::start(const std::shared_ptr<Job>& job, const Arguments& argum
       job->kept.combine = *arguments.combine;
       kept.combine = &job->kept.combine;
     }
-    state.begin(*job, kept);
+    state.jobs.begin(*job, kept, state.started.empty());
     return job->stage == Job::Stage::over ? job->outcome : state.enqueue(job);
   };
   state.group->progress->give(state, [&] { job->outcome = state.attempt(begin); });

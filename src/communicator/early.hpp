@@ -1,4 +1,4 @@
-// A communicator's calls before Copse serves it. To serve it costs something first: the ranks meet, share memory and try
+// A communicator's calls before Copse serves it. Serving it has a cost at the start: the ranks meet, share memory and try
 // what works. The MPI makes the calls until they have cost so much that the start pays (docs/decisions/late.md).
 //
 // All ranks decide alike. They count the same calls, and at some of them, the looks, they compare what each has measured.

@@ -7,8 +7,8 @@
 
 #include "choose/settings.hpp"
 #include "communicator/bootstrap.hpp"
+#include "communicator/census.hpp"
 #include "communicator/common_memory.hpp"
-#include "communicator/reach.hpp"
 #include "engine/segment.hpp"
 #include "topology/placement.hpp"
 

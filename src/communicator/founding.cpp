@@ -1,4 +1,6 @@
 // Founds a group. The ranks show one another their cards, share memory, try what will be relied on, and agree.
+#include "communicator/founding.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,7 +13,6 @@
 #include "choose/recorded.hpp"
 #include "communicator/card.hpp"
 #include "communicator/foundation.hpp"
-#include "communicator/group.hpp"
 #include "communicator/reach.hpp"
 #include "engine/trial.hpp"
 
@@ -293,41 +294,6 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
 }
 
 }  // namespace
-
-// The plot is given back only if nobody has given up in it. A lane that gave up has noted that in the plot, too.
-Group::~Group() {
-  if (!next_ticket) return;
-  const int local = kin->reached.peers[static_cast<std::size_t>(rank)].local;
-  if (plot.segment.given_up(local).load() == 0) kin->plots.give_back(plot.number, *next_ticket);
-}
-
-bool Group::has_ended(int other) const {
-  const auto& process = kin->reached.peers[static_cast<std::size_t>(other)].process;
-  if (!process) return false;
-  if (process->ended()) return true;
-  constexpr std::chrono::seconds kStopped{10};
-  if (other >= callers() && !is_helper()) process->end_if_stopped(kStopped);  // a stopped helper must not stop the program
-  return false;
-}
-
-int Group::first_ended() const {
-  for (int other = 0; other < ranks; ++other)
-    if (has_ended(other)) return other;
-  return -1;
-}
-
-std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment& where, engine::Wire* over, std::uint64_t ticket) const {
-  const auto lost = [this](int other) { return has_ended(other); };
-  auto executor = std::make_unique<engine::Executor>(where, kin->reached.peers, rank, kin->conditions.tuning.wait, over, lost,
-                                                     progress->scratches());
-  executor->begin_at(ticket);
-  executor->while_waiting([everything = progress.get()] { everything->idle(); });
-  const Tuning& tuning = kin->conditions.tuning;
-  if (tuning.heap_only) executor->publish_from_heap_only();
-  executor->stream_from(tuning.stream_from);
-  executor->store_slots(tuning.slots);
-  return executor;
-}
 
 Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire, const choose::Settings& settings,
               std::string& why_not, std::shared_ptr<Progress> progress) {

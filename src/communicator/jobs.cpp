@@ -1,4 +1,6 @@
-// Runs jobs. A job begins with the arguments of a call. The ranks may have to tell one another sizes first. Then programs run.
+// The stages of jobs.
+#include "communicator/jobs.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -6,7 +8,6 @@
 #include <limits>
 
 #include "communicator/sizes.hpp"
-#include "communicator/state.hpp"
 
 namespace copse::communicator {
 
@@ -35,6 +36,16 @@ inline void describe(engine::Call& call, const Arguments& arguments, const Group
   call.combine = arguments.combine;
 }
 
+// Returns what the helpers must know of a call.
+engine::Order order_for(const Arguments& arguments, std::uint64_t number) {
+  return {.number = number,
+          .count = arguments.count,
+          .element_bytes = static_cast<std::uint32_t>(arguments.element_bytes),
+          .root = arguments.root,
+          .combine = arguments.combine == nullptr ? std::uint16_t{0} : arguments.combine->code,
+          .collective = static_cast<std::uint8_t>(arguments.collective)};
+}
+
 // Makes a call on a communicator of one rank. Its only block is where it belongs, or is copied there.
 void run_alone(const Arguments& arguments) {
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
@@ -45,18 +56,27 @@ void run_alone(const Arguments& arguments) {
   if (arguments.ragged && !traits.rooted()) count = std::numeric_limits<std::size_t>::max();  // the tables say how many
   if (arguments.input_blocks != nullptr) {
     count = std::min(count, arguments.input_blocks->count);
-    from += arguments.input_blocks->place;
+    from += arguments.input_blocks->offset;
   }
   if (arguments.output_blocks != nullptr) {
     count = std::min(count, arguments.output_blocks->count);
-    to += arguments.output_blocks->place;
+    to += arguments.output_blocks->offset;
   }
   if (from != to && count > 0) std::memmove(to, from, count * arguments.element_bytes);
 }
 
 }  // namespace
 
-void Communicator::State::begin(Job& job, const Arguments& arguments) {
+void Jobs::begin_in(const Group& group, engine::Executor& executor, Routes& routes) {
+  group_ = &group;
+  executor_ = &executor;
+  routes_ = &routes;
+  rank_ = group.rank;
+  ranks_ = group.ranks;
+  traced_ = group.settings.trace;
+}
+
+void Jobs::begin(Job& job, const Arguments& arguments, bool settled) {
   running = arguments.collective;
   job.arguments = &arguments;
   job.outcome = Outcome::pending;
@@ -64,29 +84,19 @@ void Communicator::State::begin(Job& job, const Arguments& arguments) {
   job.cut_off = {};
   job.seconds = 0;
   job.stage = Job::Stage::running;
-  if (ranks == 1) {
-    if (!algorithms::traits_of(arguments.collective).along_edges || (group->graph.ranks() == 1 && group->graph.has_edge(0, 0)))
-      run_alone(arguments);
-    job.sizes.known.push_back(arguments.count);
-    if (arguments.ragged && algorithms::traits_of(arguments.collective).pairs() &&
-        arguments.input_blocks->count > arguments.output_blocks->count)
-      job.cut_off = {0, 0, arguments.input_blocks->count, arguments.output_blocks->count};
-    job.stage = Job::Stage::over;
-    job.outcome = verdict(job);
-    return;
-  }
-  if (!arguments.ragged) return bind(job);
+  if (ranks_ == 1) return begin_alone(job);
+  if (!arguments.ragged) return bind(job, settled);
   // Either all ranks know the sizes already, or each rank tells the size of its block. For blocks of pairs, it tells the size
   // of the largest.
   const auto known = [&](const Block* blocks) {
-    for (int i = 0; i < ranks; ++i) job.sizes.known.push_back(blocks[i].count);
+    for (int i = 0; i < ranks_; ++i) job.sizes.known.push_back(blocks[i].count);
   };
   if (const algorithms::Traits& traits = algorithms::traits_of(arguments.collective); traits.sizes_known()) {
     known(algorithms::one_for_each(traits.input) ? arguments.input_blocks : arguments.output_blocks);
-    return bind(job);
+    return bind(job, settled);
   }
-  if (Untold* const untold = routes.without_sizes(arguments.collective)) {
-    job.now = {untold->call, &untold->route, &routes.program(untold->route, arguments.root)};
+  if (Untold* const untold = routes_->without_sizes(arguments.collective)) {
+    job.now = {untold->call, &untold->route, &routes_->program(untold->route, arguments.root)};
     describe_without_sizes(job.now.call, arguments);
     job.now.call.number = job.number;
     if (job.now.program->together) job.stage = Job::Stage::exchanging;
@@ -96,74 +106,97 @@ void Communicator::State::begin(Job& job, const Arguments& arguments) {
   tell_size(job);
 }
 
+void Jobs::begin_alone(Job& job) const {
+  const Arguments& arguments = *job.arguments;
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
+  if (!traits.along_edges || (group_->graph.ranks() == 1 && group_->graph.has_edge(0, 0))) run_alone(arguments);
+  job.sizes.known.push_back(arguments.count);
+  if (arguments.ragged && traits.pairs() && arguments.input_blocks->count > arguments.output_blocks->count)
+    job.cut_off = {0, 0, arguments.input_blocks->count, arguments.output_blocks->count};
+  job.stage = Job::Stage::over;
+  job.outcome = verdict(job);
+}
+
+Outcome Jobs::run(const Arguments& arguments, std::uint64_t number) {
+  blocking_.number = number;
+  begin(blocking_, arguments, true);
+  return to_the_end(blocking_);
+}
+
+Outcome Jobs::run_after_letters(const Arguments& arguments, std::uint64_t number) {
+  blocking_.arguments = &arguments;
+  blocking_.number = number;
+  blocking_.outcome = Outcome::pending;
+  blocking_.cut_off = {};
+  read_letters(blocking_);
+  return to_the_end(blocking_);
+}
+
 // Makes the job run a collective of its own, in which the ranks tell one another what it needs before the call can run.
-void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective, const void* input, void* output, std::size_t bytes,
-                              int root) {
+void Jobs::ask(Job& job, Job::Stage stage, Collective collective, const void* input, void* output, std::size_t bytes, int root) {
   job.stage = stage;
   job.now.call = {};
   job.now.call.input = input;
   job.now.call.output = output;
   job.now.call.count = bytes;
   job.now.call.number = job.number;
-  Route& route = routes.find(collective, {}, bytes);
+  Route& route = routes_->find(collective, {}, bytes);
   job.now.route = &route;
-  job.now.program = &routes.program(route, root);
-  routes.set_cut(job.now.call, route);
+  job.now.program = &routes_->program(route, root);
+  routes_->set_cut(job.now.call, route);
 }
 
-void Communicator::State::tell_size(Job& job) {
-  job.sizes.mine = size_of(*job.arguments, rank, ranks);
-  job.sizes.told.resize(static_cast<std::size_t>(ranks));
+void Jobs::tell_size(Job& job) {
+  job.sizes.mine = size_of(*job.arguments, rank_, ranks_);
+  job.sizes.told.resize(static_cast<std::size_t>(ranks_));
   ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
 }
 
 // Takes the sizes from letters, which also say how long blocks are.
-void Communicator::State::read_letters(Job& job) {
-  job.sizes.told.resize(static_cast<std::size_t>(ranks));
-  for (int other = 0; other < ranks; ++other)
-    job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(seat.executor->told_by(other));
+void Jobs::read_letters(Job& job) {
+  job.sizes.told.resize(static_cast<std::size_t>(ranks_));
+  for (int other = 0; other < ranks_; ++other)
+    job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(executor_->told_by(other));
   take_sizes(job);
 }
 
 // Goes on once all sizes have been told. If some ranks mean different ones, all ranks ask first what the others mean.
-void Communicator::State::take_sizes(Job& job) {
+void Jobs::take_sizes(Job& job) {
   if (take_told(job)) [[likely]]
-    return bind(job);
-  write_meant(job, rank, ranks);
+    return bind(job, false);
+  write_meant(job, rank_, ranks_);
   if (algorithms::traits_of(job.arguments->collective).rooted()) {
     std::vector<std::uint64_t>& table = job.sizes.of_root;
     ask(job, Job::Stage::comparing, Collective::broadcast, table.data(), table.data(), table.size() * sizeof table[0],
         job.arguments->root);
   } else {
-    ask(job, Job::Stage::comparing, Collective::alltoall, job.sizes.pairs.data() + ranks, job.sizes.pairs.data(), sizeof(Pair));
+    ask(job, Job::Stage::comparing, Collective::alltoall, job.sizes.pairs.data() + ranks_, job.sizes.pairs.data(), sizeof(Pair));
   }
 }
 
-// Describes a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
-// else.
-void Communicator::State::describe_without_sizes(engine::Call& call, const Arguments& arguments) const {
-  describe(call, arguments, *group);
+void Jobs::describe_without_sizes(engine::Call& call, const Arguments& arguments) const {
+  describe(call, arguments, *group_);
   call.own = arguments.count;
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
-  const bool sees_all = !traits.rooted() || arguments.root == rank;
+  const bool sees_all = !traits.rooted() || arguments.root == rank_;
   call.input_blocks = sees_all ? arguments.input_blocks : nullptr;
   call.output_blocks = sees_all ? arguments.output_blocks : nullptr;
-  if (sees_all) call.count = std::max({call.count, largest(call.input_blocks, ranks), largest(call.output_blocks, ranks)});
-  if (traits.pairs() && !traits.along_edges) call.told = std::bit_cast<std::uint64_t>(size_of(arguments, rank, ranks));
+  if (sees_all) call.count = std::max({call.count, largest(call.input_blocks, ranks_), largest(call.output_blocks, ranks_)});
+  if (traits.pairs() && !traits.along_edges) call.told = std::bit_cast<std::uint64_t>(size_of(arguments, rank_, ranks_));
 }
 
 // Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its
 // own; in other calls, the input does.
-void Communicator::State::set_aside(Job& job) const {
+void Jobs::set_aside(Job& job) const {
   const Arguments& arguments = *job.arguments;
   const std::size_t size = arguments.element_bytes;
   if (algorithms::traits_of(arguments.collective).reduces) {
-    const std::size_t count = arguments.ragged ? job.sizes.known[static_cast<std::size_t>(rank)] : job.now.call.count;
+    const std::size_t count = arguments.ragged ? job.sizes.known[static_cast<std::size_t>(rank_)] : job.now.call.count;
     job.aside.memory.resize(count * size);
     job.now.call.output = job.aside.memory.data();
     return;
   }
-  job.aside.blocks.resize(static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, ranks)));
+  job.aside.blocks.resize(static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, ranks_)));
   std::size_t total = 0;  // where the next block goes; blocks lie one after the other
   for (std::size_t i = 0; i < job.aside.blocks.size(); ++i) {
     job.aside.blocks[i] = {static_cast<std::ptrdiff_t>(total),
@@ -173,7 +206,7 @@ void Communicator::State::set_aside(Job& job) const {
   job.aside.memory.resize(total);
   for (std::size_t i = 0; i < job.aside.blocks.size(); ++i) {
     const auto [place, count] = job.aside.blocks[i];
-    const std::ptrdiff_t from = arguments.ragged ? arguments.input_blocks[i].place : place;
+    const std::ptrdiff_t from = arguments.ragged ? arguments.input_blocks[i].offset : place;
     if (count > 0)
       std::memcpy(job.aside.memory.data() + place, static_cast<const std::byte*>(arguments.input) + from, count * size);
   }
@@ -182,18 +215,18 @@ void Communicator::State::set_aside(Job& job) const {
 }
 
 // Tells whether the call is one that run() makes on ranks where it is not in place. Then it must run in the same way here.
-bool Communicator::State::runs_as_blocking(const Job& job) const { return &job == &spare && !job.arguments->ragged; }
+bool Jobs::runs_as_blocking(const Job& job) const { return &job == &blocking_ && !job.arguments->ragged; }
 
-Route& Communicator::State::route_of(const Job& job) {
-  Route& chosen = routes.find(*job.arguments, job.now.call.count);
-  if (!runs_as_blocking(job) || !routes.is_on_trial(job.number, chosen.kind)) return chosen;
-  return routes.way(chosen.kind, routes.lessons().way(job.number, chosen.kind));
+Route& Jobs::route_of(const Job& job) {
+  Route& chosen = routes_->find(*job.arguments, job.now.call.count);
+  if (!runs_as_blocking(job) || !routes_->is_on_trial(job.number, chosen.kind)) return chosen;
+  return routes_->ways().way(chosen.kind, routes_->lessons().way(job.number, chosen.kind));
 }
 
-void Communicator::State::bind(Job& job) {
+void Jobs::bind(Job& job, bool settled) {
   const Arguments& arguments = *job.arguments;
   job.now.call = {};
-  describe(job.now.call, arguments, *group);
+  describe(job.now.call, arguments, *group_);
   job.now.call.number = job.number;
   job.stage = Job::Stage::running;
   if (arguments.ragged) {
@@ -201,11 +234,11 @@ void Communicator::State::bind(Job& job) {
     job.now.call.count = *std::max_element(job.sizes.known.begin(), job.sizes.known.end());
     const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
     if (!traits.pairs()) job.now.call.sizes = job.sizes.known.data();
-    if (traits.has_input(rank, arguments.root)) job.now.call.input_blocks = arguments.input_blocks;
-    if (traits.has_output(rank, arguments.root)) job.now.call.output_blocks = arguments.output_blocks;
+    if (traits.has_input(rank_, arguments.root)) job.now.call.input_blocks = arguments.input_blocks;
+    if (traits.has_output(rank_, arguments.root)) job.now.call.output_blocks = arguments.output_blocks;
   }
   if (job.now.call.count == 0 && algorithms::traits_of(arguments.collective).moves_data) {
-    if (traced) job.now.route = &routes.find(arguments, 0);  // the last route, if any, has exchanged the sizes
+    if (traced_) job.now.route = &routes_->find(arguments, 0);  // the last route, if any, has exchanged the sizes
     job.stage = Job::Stage::over;
     job.outcome = verdict(job);
     return;
@@ -218,23 +251,22 @@ void Communicator::State::bind(Job& job) {
     return;
   }
   if (displaced(arguments)) set_aside(job);
-  job.now.program = &routes.program(route, arguments, started.empty());
-  routes.set_cut(job.now.call, route);
-  if (group->settings.helpers > 0 && !group->is_helper()) {
+  job.now.program = &routes_->program(route, arguments, settled);
+  routes_->set_cut(job.now.call, route);
+  if (group_->settings.helpers > 0 && !group_->is_helper()) {
     job.order = order_for(arguments, job.number);
     job.now.call.order = &job.order;
   }
 }
 
-// Moves a job on as far as it gets. With `polling`, it never waits.
-Outcome Communicator::State::advance(Job& job, bool polling) {
+Outcome Jobs::advance(Job& job, bool polling) {
   if (job.stage == Job::Stage::refusing) {
-    seat.executor->refuse(job.number);
+    executor_->refuse(job.number);
     job.stage = Job::Stage::over;
     return Outcome::done;
   }
   running = job.arguments->collective;
-  if (!traced) return advance_untimed(job, polling);
+  if (!traced_) return advance_untimed(job, polling);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = advance_untimed(job, polling);
   job.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -244,29 +276,29 @@ Outcome Communicator::State::advance(Job& job, bool polling) {
   return outcome;
 }
 
-Outcome Communicator::State::advance_untimed(Job& job, bool polling) {
+Outcome Jobs::advance_untimed(Job& job, bool polling) {
   const Arguments& arguments = *job.arguments;
   if (job.stage == Job::Stage::exchanging) {
-    const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
+    const Outcome outcome = executor_->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
     if (!job.now.program->together) {
       take_sizes(job);
-    } else if (seat.executor->all_rode()) {
+    } else if (executor_->all_rode()) {
       job.stage = Job::Stage::over;
     } else {
       read_letters(job);
     }
   }
   if (job.stage == Job::Stage::comparing) {
-    const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
+    const Outcome outcome = executor_->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
-    clip(job, rank, ranks);
-    bind(job);
+    clip(job, rank_, ranks_);
+    bind(job, false);
   }
   if (job.stage == Job::Stage::running) {
-    const bool whole = !polling && job.now.call.order == nullptr && !seat.executor->has_begun();
-    job.outcome = whole ? seat.executor->run(*job.now.program, job.now.call)
-                        : seat.executor->advance(*job.now.program, job.now.call, polling);
+    const bool whole = !polling && job.now.call.order == nullptr && !executor_->has_begun();
+    job.outcome =
+        whole ? executor_->run(*job.now.program, job.now.call) : executor_->advance(*job.now.program, job.now.call, polling);
     if (job.outcome != Outcome::done) return job.outcome;
     job.stage = Job::Stage::over;
     if (algorithms::traits_of(arguments.collective).reduces && displaced(arguments) && !job.aside.memory.empty())
@@ -278,23 +310,23 @@ Outcome Communicator::State::advance_untimed(Job& job, bool polling) {
 
 // Returns the outcome of a call that came to its end. In a gather or scatter, only the root sees both what is given and how
 // much room there is for it.
-Outcome Communicator::State::verdict(Job& job) const {
+Outcome Jobs::verdict(Job& job) const {
   const Arguments& arguments = *job.arguments;
   if (job.now.call.untold) {
-    job.cut_off = seat.executor->cut_off();
+    job.cut_off = executor_->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   if (traits.pairs()) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   const bool gathers = traits.output_at_root;
   if (job.cut_off.from >= 0) return Outcome::truncated;
-  if (!arguments.ragged || arguments.root != rank || !traits.rooted()) return Outcome::done;
-  for (int other = 0; other < ranks; ++other) {
+  if (!arguments.ragged || arguments.root != rank_ || !traits.rooted()) return Outcome::done;
+  for (int other = 0; other < ranks_; ++other) {
     const auto i = static_cast<std::size_t>(other);
     const std::size_t given = gathers ? job.sizes.known[i] : arguments.input_blocks[i].count;
     const std::size_t room = gathers ? arguments.output_blocks[i].count : job.sizes.known[i];
     if (given <= room) continue;
-    job.cut_off = {gathers ? other : rank, gathers ? rank : other, given, room};
+    job.cut_off = {gathers ? other : rank_, gathers ? rank_ : other, given, room};
     return Outcome::truncated;
   }
   return Outcome::done;

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "communicator/common_memory.hpp"
-#include "communicator/group.hpp"
 
 namespace copse::communicator {
 namespace {
@@ -25,16 +24,16 @@ engine::Geometry lane_geometry(const engine::Geometry& main) {
 
 }  // namespace
 
-std::optional<Lane> Lanes::take(Group& group, std::string& why_not) {
-  if (free_.empty() && !find_more(group, why_not)) return std::nullopt;
+std::optional<Lane> Lanes::take(const LaneGround& among, std::string& why_not) {
+  if (free_.empty() && !find_more(among, why_not)) return std::nullopt;
   const int number = free_.front();
   free_.pop_front();
   const std::lock_guard lock(mutex_);
   const Entry& entry = entries_[static_cast<std::size_t>(number)];
-  const engine::Geometry geometry = lane_geometry(group.plot.segment.geometry());
-  const std::size_t bytes = engine::Segment::bytes(geometry, group.kin->conditions.capabilities.ranks_here);
+  const engine::Geometry geometry = lane_geometry(among.main.geometry());
+  const std::size_t bytes = engine::Segment::bytes(geometry, among.ranks_here);
   const std::shared_ptr<engine::Mapping>& memory = blocks_[entry.block];
-  return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.plot.segment)};
+  return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, among.main)};
 }
 
 void Lanes::give_back(int number, std::uint64_t ticket) {
@@ -44,24 +43,24 @@ void Lanes::give_back(int number, std::uint64_t ticket) {
   entry.given_back = true;
 }
 
-bool Lanes::find_more(Group& group, std::string& why_not) {
-  if (!entries_.empty() && !reclaim(group)) {
+bool Lanes::find_more(const LaneGround& among, std::string& why_not) {
+  if (!entries_.empty() && !reclaim(among.bootstrap)) {
     why_not = kNotGathered;
     return false;
   }
-  if (kFreeShare * free_.size() <= entries_.size()) grow(group, why_not);
+  if (kFreeShare * free_.size() <= entries_.size()) grow(among, why_not);
   return !free_.empty();
 }
 
-bool Lanes::reclaim(Group& group) {
+bool Lanes::reclaim(Bootstrap& bootstrap) {
   const std::size_t bytes = (entries_.size() + 7) / 8;
-  std::vector<std::uint8_t> mine(bytes), all(bytes * static_cast<std::size_t>(group.ranks));
+  std::vector<std::uint8_t> mine(bytes), all(bytes * static_cast<std::size_t>(bootstrap.ranks()));
   {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < entries_.size(); ++i)
       if (entries_[i].given_back) mine[i / 8] |= static_cast<std::uint8_t>(1U << i % 8);
   }
-  if (!group.bootstrap->allgather(mine.data(), all.data(), bytes)) return false;
+  if (!bootstrap.allgather(mine.data(), all.data(), bytes)) return false;
   for (std::size_t i = 0; i < all.size(); ++i) mine[i % bytes] &= all[i];
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -73,25 +72,22 @@ bool Lanes::reclaim(Group& group) {
 }
 
 // Adds a block of lanes. If that is not possible, `why_not` says why.
-void Lanes::grow(Group& group, std::string& why_not) {
-  const engine::Geometry geometry = lane_geometry(group.plot.segment.geometry());
-  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.kin->conditions.capabilities.ranks_here);
+void Lanes::grow(const LaneGround& among, std::string& why_not) {
+  const engine::Geometry geometry = lane_geometry(among.main.geometry());
+  const std::size_t lane_bytes = engine::Segment::bytes(geometry, among.ranks_here);
   std::size_t count = std::min(std::max(kFirstBlock, 4 * blocks_.size() * kFirstBlock), kBlockMost);
   count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / lane_bytes));
-  if (group.wire != nullptr)
-    count = std::min(count, group.wire->lanes_most() - std::min(group.wire->lanes_most(), entries_.size()));
+  count = std::min(count, among.most - std::min(among.most, entries_.size()));
   if (count == 0) {
     why_not = "more persistent calls at a time than the MPI has tags for";
     return;
   }
-  const Ground& ground = group.kin->ground;
-  const auto memory = share_memory(*group.bootstrap, ground.leader, ground.leader_rank, count * lane_bytes, why_not);
+  const auto memory = share_memory(among.bootstrap, among.ground.leader, among.ground.leader_rank, count * lane_bytes, why_not);
   if (memory == nullptr) return;
   const std::lock_guard lock(mutex_);
   for (std::size_t place = 0; place < count; ++place) {
     free_.push_back(static_cast<int>(entries_.size()));
-    entries_.push_back(
-        {group.settings.first_ticket, static_cast<std::uint32_t>(blocks_.size()), static_cast<std::uint32_t>(place), false});
+    entries_.push_back({among.first_ticket, static_cast<std::uint32_t>(blocks_.size()), static_cast<std::uint32_t>(place), false});
   }
   blocks_.push_back(memory);
 }

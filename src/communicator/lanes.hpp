@@ -15,12 +15,22 @@
 #include <string>
 #include <vector>
 
+#include "communicator/bootstrap.hpp"
+#include "communicator/plots.hpp"
 #include "engine/reach/shared_memory.hpp"
 #include "engine/segment.hpp"
 
 namespace copse::communicator {
 
-struct Group;
+// The ranks among which lanes are made, and what these are made from.
+struct LaneGround {
+  Bootstrap& bootstrap;
+  const Ground& ground;
+  const engine::Segment& main;  // where the communicator's own stream runs
+  int ranks_here;
+  std::size_t most;             // lanes that the wire can tell apart
+  std::uint64_t first_ticket;   // of a new lane
+};
 
 struct Lane {
   int number = 0;
@@ -31,16 +41,16 @@ struct Lane {
 
 class Lanes {
  public:
-  // Takes a lane. This is collective over the group's ranks, which may wait for one another. If no lane is left, the result is
+  // Takes a lane. This is collective over the ranks, which may wait for one another. If no lane is left, the result is
   // empty on all ranks, and `why_not` says why.
-  std::optional<Lane> take(Group& group, std::string& why_not);
+  std::optional<Lane> take(const LaneGround& among, std::string& why_not);
   // Gives a lane back. `ticket` is that of the call that would come next. Any thread may call this.
   void give_back(int number, std::uint64_t ticket);
 
  private:
-  bool find_more(Group& group, std::string& why_not);
-  bool reclaim(Group& group);
-  void grow(Group& group, std::string& why_not);
+  bool find_more(const LaneGround& among, std::string& why_not);
+  bool reclaim(Bootstrap& bootstrap);
+  void grow(const LaneGround& among, std::string& why_not);
 
   struct Entry {
     std::uint64_t ticket = 0;

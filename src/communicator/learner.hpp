@@ -20,7 +20,7 @@
 
 namespace copse::communicator {
 
-// A kind of call: an index that means the same on all ranks (Routes::kind_of).
+// A kind of call: an index that means the same on all ranks (ways.cpp).
 using Kind = std::uint16_t;
 
 // How eagerly ways are tried.

@@ -10,7 +10,7 @@ namespace copse::communicator {
 // What a communicator may cost each rank, in bytes. Most cost less (docs/memory.md).
 inline constexpr std::uint64_t kRoomOfRank = std::uint64_t{4} << 20;
 
-// Memory of Copse's that this process has touched, in bytes.
+// The memory of Copse that this process has touched, in bytes.
 struct Held {
   std::uint64_t common = 0, heap = 0;
 };
@@ -23,7 +23,7 @@ struct Held {
 // Returns how many bytes the cgroups of this process leave it, or UINT64_MAX if none limits it. Files that the kernel keeps in
 // memory do not count, because it drops them when memory is needed. `root` is the root of the file system.
 [[nodiscard]] std::uint64_t left_by_cgroups(const std::string& root);
-// Returns that for this system.
+// Calls left_by_cgroups() with the root of this system.
 [[nodiscard]] std::uint64_t left_by_cgroups();
 
 }  // namespace copse::communicator

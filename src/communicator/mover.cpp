@@ -9,8 +9,6 @@
 #include <csignal>
 #include <system_error>
 
-#include "communicator/progress.hpp"
-
 namespace copse::communicator {
 namespace {
 
@@ -48,9 +46,9 @@ Mover& Mover::here() {
   return *mover;
 }
 
-bool Mover::join(Progress& progress) {
+bool Mover::join(Client& client) {
   const std::lock_guard lock(mutex_);
-  if (std::find(joined_.begin(), joined_.end(), &progress) != joined_.end()) return true;
+  if (std::find(joined_.begin(), joined_.end(), &client) != joined_.end()) return true;
   if (!thread_.joinable()) {
     const SignalsBlocked guard;
     try {
@@ -59,15 +57,15 @@ bool Mover::join(Progress& progress) {
       return false;
     }
   }
-  joined_.push_back(&progress);
+  joined_.push_back(&client);
   return true;
 }
 
-void Mover::leave(Progress& progress) {
+void Mover::leave(Client& client) {
   std::thread last;
   {
     const std::lock_guard lock(mutex_);
-    std::erase(joined_, &progress);
+    std::erase(joined_, &client);
     if (!joined_.empty() || !thread_.joinable()) return;
     last = std::move(thread_);
     ++era_;
@@ -85,20 +83,20 @@ void Mover::end_rest(Rest least) {
   }
 }
 
-// Tells whether anything is under way in a progress that wants the thread in this way.
-bool Mover::any(bool (Progress::*wants)() const) const {
-  return std::any_of(joined_.begin(), joined_.end(), [wants](const Progress* one) { return (one->*wants)() && one->any(); });
+// Tells whether anything is under way in a client that wants the thread in this way.
+bool Mover::any(bool (Client::*wants)() const) const {
+  return std::any_of(joined_.begin(), joined_.end(), [wants](const Client* one) { return (one->*wants)() && one->any(); });
 }
 
 bool Mover::sweep() {
   bool moved = false;
-  for (Progress* const progress : joined_)
-    if (progress->helped() || progress->watched()) moved = progress->sweep(true) || moved;
+  for (Client* const client : joined_)
+    if (client->helped() || client->watched()) moved = client->sweep(true) || moved;
   return moved;
 }
 
 void Mover::run(std::uint64_t era) {
-  constexpr int kVainLooks = 100;  // so that a progress whose calls come often need not rouse the thread for each of them
+  constexpr int kVainLooks = 100;  // so that a client whose calls come often need not rouse the thread for each of them
   prctl(PR_SET_TIMERSLACK, 1UL);  // otherwise the shortest nap takes 60 us
   std::unique_lock lock(mutex_);
   auto nap = kShortestNap;
@@ -106,14 +104,14 @@ void Mover::run(std::uint64_t era) {
   while (era == era_) {
     rest_.store(Rest::sleeps);
     bool woken = true;
-    const bool helps = any(&Progress::helped);
-    vain = any(&Progress::watched) ? 0 : std::min(vain + 1, kVainLooks);
+    const bool helps = any(&Client::helped);
+    vain = any(&Client::watched) ? 0 : std::min(vain + 1, kVainLooks);
     if (helps || vain < kVainLooks) {
       rest_.store(Rest::naps);
       woken = wanted_.wait_for(lock, helps ? nap : kLongestNap) == std::cv_status::no_timeout;
     } else {
       wanted_.wait(lock);
-      if (std::any_of(joined_.begin(), joined_.end(), [](const Progress* one) { return one->watched(); })) vain = 0;
+      if (std::any_of(joined_.begin(), joined_.end(), [](const Client* one) { return one->watched(); })) vain = 0;
     }
     if (era != era_) return;  // a newer thread's rest stands there now
     rest_.store(Rest::none);

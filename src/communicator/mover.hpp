@@ -3,7 +3,7 @@
 //
 // It sleeps while nothing is under way. While something is, it looks, and then naps. A nap is short after a look that brought a
 // call on, and takes up to a millisecond after many looks in vain. So the mover costs a rank that computes on the same
-// processor next to nothing. A progress that is only watched asks for less: the thread looks every millisecond, until nothing has
+// processor next to nothing. A client that is only watched asks for less: the thread looks every millisecond, until nothing has
 // been under way for a while. A forked child has no such thread until it asks for one.
 #pragma once
 
@@ -16,19 +16,33 @@
 
 namespace copse::communicator {
 
-class Progress;
-
 class Mover {
  public:
+  // Whose calls the thread moves on.
+  class Client {
+   public:
+    Client() = default;
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+    [[nodiscard]] virtual bool any() const = 0;      // tells whether something is under way
+    [[nodiscard]] virtual bool helped() const = 0;   // the thread is to help all the time
+    [[nodiscard]] virtual bool watched() const = 0;  // the thread is to look every millisecond
+    virtual bool sweep(bool helper) = 0;             // moves on what it can, and returns whether something has moved
+
+   protected:
+    ~Client() = default;
+  };
+
   // Returns the mover of this process.
   static Mover& here();
 
-  // From now on, until leave(), the thread moves on what is under way in `progress`, whenever that wants it (Progress::helped and
-  // Progress::watched). Returns false if there can be no thread.
-  bool join(Progress& progress);
-  // Ends what join() began, and returns when the thread does not look at `progress` any more. When the last one leaves, the
+  // From now on, until leave(), the thread moves on what is under way in `client`, whenever the client is helped or
+  // watched. Returns false if there can be no thread.
+  bool join(Client& client);
+  // Ends what join() began, and returns when the thread does not look at `client` any more. When the last one leaves, the
   // thread ends.
-  void leave(Progress& progress);
+  void leave(Client& client);
   // Tells the thread that there is more to do, and so does rouse(), which leaves a thread that naps alone. Neither waits for calls
   // that the thread moves.
   void wake() { end_rest(Rest::naps); }
@@ -40,11 +54,11 @@ class Mover {
   void run(std::uint64_t era);
   void end_rest(Rest least);
   [[nodiscard]] bool sweep();
-  [[nodiscard]] bool any(bool (Progress::*wants)() const) const;
+  [[nodiscard]] bool any(bool (Client::*wants)() const) const;
 
   std::mutex mutex_;  // held while the thread moves calls, so that a fork finds none half moved
   std::condition_variable wanted_;
-  std::vector<Progress*> joined_;
+  std::vector<Client*> joined_;
   std::thread thread_;
   std::uint64_t era_ = 0;  // era of the current thread; a thread of an older era ends
   std::atomic<Rest> rest_{Rest::none};

@@ -1,5 +1,5 @@
 // Processes that an MPI has started on one node or several, for a face that is linked with no MPI. The preload library of that MPI
-// makes a Network (faces/mpi/network.cpp), and whoever wants one looks the maker up by its name.
+// makes a Network (faces/mpi/network.cpp), and other code looks up the maker by its name.
 #pragma once
 
 #include <cstddef>

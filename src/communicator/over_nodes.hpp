@@ -18,13 +18,13 @@ namespace copse::communicator {
 // `of_node` is empty if this node's ranks could not be gathered. Returns false if some node's ranks could not be.
 using BetweenNodes = std::function<bool(std::span<const std::byte> of_node, std::byte* all, std::size_t bytes)>;
 
-// `all`: what all ranks have said is known to this rank. Ranks that have a `between` get the same answer, on all nodes.
-// `node_is_told`: it is also known to the ranks of this node that have none.
+// `all` says that this rank knows what all ranks have said. Ranks that have a `between` get the same answer, on all nodes.
+// `node_is_told` says that the ranks of this node that have none know it, too.
 struct Gathered {
   bool all = false, node_is_told = false;
 };
-// As Bootstrap::allgather, among `ranks` ranks. The node's first rank has `between`. Others may have one, which they then take part
-// in.
+// Gathers from `ranks` ranks, as Bootstrap::allgather does. The node's first rank has `between`. Others may have one, which they
+// then take part in.
 [[nodiscard]] Gathered allgather_over_nodes(Bootstrap& on_node, const BetweenNodes& between, int ranks, const void* mine, void* all,
                                             std::size_t bytes);
 

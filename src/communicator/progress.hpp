@@ -16,7 +16,7 @@
 namespace copse::communicator {
 
 // Many fields: whoever waits asks several of these flags, and must find them in one place.
-class Progress {
+class Progress final : public Mover::Client {
  public:
   enum class Went : std::uint8_t { nowhere, on, over };
 
@@ -47,8 +47,6 @@ class Progress {
   };
 
   Progress() = default;
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
   ~Progress() { dismiss_helper(); }
 
   // Sets what else must go on while this rank waits: the MPI. Must be called before the first task.
@@ -68,18 +66,18 @@ class Progress {
   // The memory that calls of this rank compute in.
   [[nodiscard]] engine::ScratchPool& scratches() { return scratches_; }
 
-  [[nodiscard]] bool any() const { return count_.load() != 0; }
+  [[nodiscard]] bool any() const override { return count_.load() != 0; }
   [[nodiscard]] bool any_of(const void* whole);
 
   // From now on, Copse's own thread helps until end_help() has been called as often as this. Returns false if there can be no
   // thread.
   bool ask_for_help();
   void end_help() { helped_.fetch_sub(1); }
-  [[nodiscard]] bool helped() const { return helped_.load() > 0; }
+  [[nodiscard]] bool helped() const override { return helped_.load() > 0; }
   // From now on, Copse's own thread looks every millisecond as long as something is under way. This is for programs whose threads
   // may wait where nothing moves calls. Returns false if there can be no thread.
   bool watch();
-  [[nodiscard]] bool watched() const { return watched_.load(); }
+  [[nodiscard]] bool watched() const override { return watched_.load(); }
   // Ends all help for good, however often it was asked for.
   void dismiss_helper();
 
@@ -97,10 +95,10 @@ class Progress {
     if (task.under_way() && task.try_take()) turn(task, [&] { return task.go_on(false); });
   }
   // Lets all tasks go on. Returns whether one has moved.
-  bool sweep(bool helper = false);
+  bool sweep(bool helper) override;
   // Whoever waits calls this now and then.
   void idle() {
-    if (any()) sweep();
+    if (any()) sweep(false);
     if (other_ != nullptr) other_();
   }
   // Adds a task to the tasks that let_rest() asks. If there is no memory for that, the task is never asked.

@@ -1,32 +1,14 @@
-// Makes decisions and programs.
+// Makes decisions, and finds what runs a call.
 #include "communicator/routes.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <span>
-#include <string>
 #include <utility>
-
-#include "choose/table.hpp"
 
 namespace copse::communicator {
 
 using algorithms::Collective;
 
 namespace {
-
-constexpr std::size_t kPermutedKept = 64;
-
-// A kind of call consists of the collective, the variant and, in the last bits, the place in the decisions by size class. A long
-// table may make more decisions than there are places. The decisions beyond that share the last place, for which nothing is
-// learned.
-constexpr unsigned kClassBits = 8, kLastClass = (1U << kClassBits) - 1;
-static_assert(algorithms::kCollectives * kVariants << kClassBits <= 1U << 16, "every kind needs a number");
-unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * kVariants + variant; }
-Kind kind_of(Collective collective, unsigned variant, std::size_t number) {
-  return static_cast<Kind>(place_of(collective, variant) << kClassBits | std::min<std::size_t>(number, kLastClass));
-}
-choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant & 2U) != 0, (variant & 8U) != 0}; }
 
 // Returns the first route of `routes` whose sizes do not end before `bytes`.
 auto first_up_to(auto& routes, std::size_t bytes) {
@@ -49,38 +31,33 @@ void Routes::begin(const Group& group, const engine::Executor& executor, Trace& 
   if (group.kin->conditions.windows_alone) situation_.addressable = situation_.anywhere = situation_.direct = false;
   situation_.delegates = situation_.delegates && !in_lane;
   executor_ = &executor;
+  programs_.begin(group, executor);
   trace_ = &trace;
   const choose::Settings& settings = group.settings;
   if (in_lane || settings.learn == choose::Learn::never || group.ranks == 1 || settings.helpers > 0) return;
-  learning_.asks_mpi = situation_.mpi;
-  begin_lessons(0);
-}
-
-void Routes::begin_lessons(std::uint64_t calls) {
-  const Pace pace = group_->settings.learn == choose::Learn::eagerly ? Pace{4, 8, 1, 32} : Pace{};
-  learning_.lessons.emplace(pace, [this](Kind kind) { return static_cast<int>(ways_of(kind).size()); }, calls);
+  ways_.begin(group, situation_, trace, situation_.mpi, 0);
   look();
 }
 
 bool Routes::ask_mpi(bool may, std::uint64_t calls) {
   may = may && situation_.mpi;
-  if (may == std::exchange(learning_.asks_mpi, may)) return false;
-  learning_.ways.clear();
+  if (may == ways_.asks_mpi()) return false;
   for (auto& of_collective : routes_) of_collective.reset();
   recent_.fill({});
-  begin_lessons(calls);
+  ways_.begin(*group_, situation_, *trace_, may, calls);
+  look();
   return true;
 }
 
 choose::Needs Routes::needs_of(const Arguments& arguments) const {
   const bool strict =
-      (order_of(arguments.combine) & kStrict) != 0 || (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
-  const bool alien = situation_.delegates && (order_of(arguments.combine) & kAlien) != 0;
+      (demands_of(arguments.combine) & kStrict) != 0 || (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
+  const bool alien = situation_.delegates && (demands_of(arguments.combine) & kAlien) != 0;
   return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict, alien);
 }
 
 bool Routes::is_inexact(const Arguments& arguments) const {
-  return learning_.lessons && (order_of(arguments.combine) & kInexact) != 0;
+  return ways_.learns() && (demands_of(arguments.combine) & kInexact) != 0;
 }
 
 void Routes::decide(const Arguments& arguments, Recent& recent) {
@@ -95,7 +72,7 @@ Recent Routes::recall(const Arguments& arguments, Route& route, const engine::Pr
   Recent recent = {arguments.count,
                    arguments.element_bytes,
                    root,
-                   order_of(arguments.combine),
+                   demands_of(arguments.combine),
                    &route,
                    &chosen,
                    {},
@@ -127,13 +104,13 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
     choose::Situation situation = group_->kin->conditions.situation;  // windows can be reached, even where nothing else can
     situation.delegates = situation_.delegates;
     route->decision = choose::choose(group_->settings, situation, arguments.collective, bytes, needs);
-    open(*route);
+    open(*route, group_->ranks, *trace_);
     at = routes.insert(at, std::move(route));
   }
   Route& route = **at;
   const auto made = [&]() -> const engine::Program& {
-    return arguments.permutation != nullptr ? permuted(route.decision, arguments.permutation, true, modes)
-                                            : program(route.decision, arguments.root, modes);
+    return arguments.permutation != nullptr ? programs_.permuted(route.decision, arguments.permutation, true, modes)
+                                            : programs_.of(route.decision, arguments.root, modes);
   };
   const engine::Program* chosen = &made();
   if (group_->kin->conditions.windows_alone &&
@@ -142,7 +119,7 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
     route.decision = choose::choose(group_->settings, situation_, arguments.collective, bytes, needs);
     route.decision.from = std::max(route.decision.from, before.from);
     route.decision.to = std::min(route.decision.to, before.to);
-    open(route);
+    open(route, group_->ranks, *trace_);
     chosen = &made();
   }
   known = recall(arguments, route, *chosen);
@@ -162,106 +139,21 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
   std::unique_ptr<OfCollective>& of_collective = routes_[static_cast<std::size_t>(collective)];
   if (!of_collective) of_collective = std::make_unique<OfCollective>();
   auto route = std::make_unique<Route>();
-  if (learning_.lessons) {
-    const auto& classes = classes_of(collective, variant);
-    const auto at = std::lower_bound(classes.begin(), classes.end(), bytes,
-                                     [](const auto& decision, std::size_t size) { return decision.to < size; });
-    route->kind = kind_of(collective, variant, static_cast<std::size_t>(at - classes.begin()));
-    const int current = learning_.lessons->learner().current(route->kind);
-    route->decision = current == 0 ? *at : way(route->kind, current).decision;
+  if (ways_.learns()) {
+    ways_.decide(*route, {collective, variant}, bytes);
   } else {
     route->decision = choose::choose(group_->settings, situation_, collective, bytes, needs_in(variant));
   }
-  open(*route);
+  open(*route, group_->ranks, *trace_);
   auto& known = (*of_collective)[variant];
   return **known.insert(first_up_to(known, bytes), std::move(route));
 }
 
-const std::vector<choose::Decision>& Routes::classes_of(Collective collective, unsigned variant) {
-  return group_->kin->choices.of(place_of(collective, variant), [&] {
-    return choose::by_size_class(group_->settings, situation_, collective, needs_in(variant));
-  });
-}
-
-std::vector<choose::Decision> Routes::decisions_of(Kind kind) {
-  const unsigned place = kind >> kClassBits, variant = place % kVariants, number = kind & kLastClass;
-  const auto& classes = classes_of(static_cast<Collective>(place / kVariants), variant);
-  const choose::Decision& chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
-  if (number == kLastClass) return {chosen};
-  choose::Situation situation = situation_;
-  situation.mpi = learning_.asks_mpi;
-  return choose::ways(group_->settings, situation, chosen, needs_in(variant), (variant & kInexactly) != 0);
-}
-
-std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
-  std::vector<std::unique_ptr<Route>>& ways = learning_.ways[kind];
-  if (!ways.empty()) return ways;
-  for (const choose::Decision& decision : decisions_of(kind)) {
-    ways.push_back(std::make_unique<Route>());
-    ways.back()->decision = decision;
-    ways.back()->kind = kind;
-    open(*ways.back());
-  }
-  return ways;
-}
-
-bool Routes::keeps_bits(const choose::Decision& decision) {
-  const Collective collective = decision.algorithm->collective;
-  if (!algorithms::traits_of(collective).reduces) return true;
-  const auto same = [&](const choose::Decision& way) {
-    return way.algorithm == decision.algorithm && way.carrier == decision.carrier && way.radix == decision.radix &&
-           way.fragment_bytes == decision.fragment_bytes && way.halves == decision.halves && way.outside == decision.outside;
-  };
-  for (const choose::Needs needs : {choose::Needs{}, {.wide = true}, {.strict = true}, {.strict = true, .wide = true}}) {
-    if (needs.strict && !decision.algorithm->strict()) continue;  // the row is not for such calls
-    const unsigned variant = variant_of(needs, true);
-    const auto& classes = classes_of(collective, variant);
-    for (std::size_t number = 0; number < classes.size(); ++number) {
-      if (classes[number].to < decision.from || classes[number].from > decision.to) continue;
-      const auto safe = decisions_of(kind_of(collective, variant, number));
-      if (std::none_of(safe.begin(), safe.end(), same)) return false;
-    }
-  }
-  return true;
-}
-
-Route& Routes::way(Kind kind, int number) { return *ways_of(kind)[static_cast<std::size_t>(number)]; }
-
-std::string Routes::describe(const Learner::Change& change, std::uint64_t number) {
-  const choose::Decision &before = way(change.kind, change.before).decision, &now = way(change.kind, change.way).decision;
-  const auto name = [](const choose::Decision& decision) {
-    return decision.outside ? std::string("the MPI's own")
-                            : std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
-  };
-  char times[64];
-  std::snprintf(times, sizeof times, "%.2f -> %.2f us", change.before_ns / 1e3, change.now_ns / 1e3);
-  return std::string(algorithms::name_of(now.algorithm->collective)) + " from " + std::to_string(now.from) + " bytes" +
-         (now.to == choose::Bounds{}.to ? " on" : " to " + std::to_string(now.to)) + ": " + name(before) + " -> " + name(now) +
-         ", " + times + ", before call " + std::to_string(number);
-}
-
-void Routes::save_lessons(const std::string& file, const std::string& machine) {
-  if (!learning_.lessons) return;
-  std::vector<choose::Rule> rules;
-  std::vector<std::string> reasons;
-  for (const auto& [kind, subject] : learning_.lessons->learner().subjects()) {
-    if (subject.current == 0) continue;
-    const choose::Decision& learned = way(kind, subject.current).decision;
-    if (!keeps_bits(learned)) continue;
-    rules.push_back(choose::rule_for(learned, situation_));
-    char reason[96];
-    std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us",
-                  subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3, subject.ways.front().ns / 1e3);
-    reasons.emplace_back(reason);
-  }
-  if (!rules.empty()) choose::add_to_file(file, machine, group_->settings.mpi, rules, reasons);
-}
-
 void Routes::take(const Learner::Change& change) {
-  const unsigned place = change.kind >> kClassBits;
-  const Route& taken = way(change.kind, change.way);
-  if (const auto& of_collective = routes_[place / kVariants]) {
-    for (const auto& route : (*of_collective)[place % kVariants]) {
+  const Family family = family_of(change.kind);
+  const Route& taken = ways_.way(change.kind, change.way);
+  if (const auto& of_collective = routes_[static_cast<std::size_t>(family.collective)]) {
+    for (const auto& route : (*of_collective)[family.variant]) {
       if (route->kind != change.kind) continue;
       route->decision = taken.decision;
       std::fill(route->by_root.begin(), route->by_root.end(), nullptr);
@@ -277,17 +169,11 @@ void Routes::count_recent() {
     if (!of_collective) continue;
     for (const auto& of_variant : *of_collective) {
       for (const auto& route : of_variant) {
-        if (route->calls > 0) learning_.lessons->count(route->kind, route->calls, route->bytes);
+        if (route->calls > 0) ways_.lessons().count(route->kind, route->calls, route->bytes);
         route->calls = route->bytes = 0;
       }
     }
   }
-}
-
-void Routes::open(Route& route) {
-  route.by_root.resize(static_cast<std::size_t>(group_->ranks));
-  route.tally = &trace_->ran[{std::string(algorithms::name_of(route.decision.algorithm->collective)),
-                              std::string(route.decision.algorithm->name) + " " + plan::name_of(route.decision.carrier)}];
 }
 
 Untold* Routes::without_sizes(Collective collective) {
@@ -297,7 +183,7 @@ Untold* Routes::without_sizes(Collective collective) {
     if (!decision) return nullptr;
     auto untold = std::make_unique<Untold>();
     untold->route.decision = *decision;
-    open(untold->route);
+    open(untold->route, group_->ranks, *trace_);
     untold->call.ragged = untold->call.untold = true;
     untold->call.ride_bytes = decision->ride_bytes;
     known = std::move(untold);
@@ -305,58 +191,11 @@ Untold* Routes::without_sizes(Collective collective) {
   return known.get();
 }
 
-engine::Program Routes::prepare(const choose::Decision& decision, int root, algorithms::Permutation permutation,
-                                plan::Modes modes) const {
-  algorithms::Request request;
-  request.rank = group_->rank;
-  request.ranks = group_->ranks;
-  request.helpers = group_->settings.helpers;
-  request.root = root;
-  request.permutation = permutation;
-  request.graph = &group_->graph;
-  request.carrier = decision.carrier;
-  request.radix = decision.radix;
-  request.modes = modes;
-  request.places = &group_->kin->conditions.places;
-  engine::Program program = executor_->prepare(decision.algorithm->plan(request));
-  if (modes == plan::Modes{}) engine::keep_in_reach(program);  // a rank that refuses a call asks the others' journals
-  return program;
-}
-
 const engine::Program& Routes::program(Route& route, int root) {
   const engine::Program*& known = route.by_root[static_cast<std::size_t>(root)];
   if (known != nullptr) return *known;
-  known = &program(route.decision, root, {});
+  known = &programs_.of(route.decision, root);
   return *known;
-}
-
-const engine::Program& Routes::program(const choose::Decision& decision, int root, plan::Modes modes) {
-  const auto key = std::make_tuple(decision.algorithm, decision.carrier, decision.radix, root, number_of(modes));
-  auto at = programs_.find(key);
-  if (at == programs_.end()) at = programs_.emplace(key, prepare(decision, root, {}, modes)).first;
-  return at->second;
-}
-
-const engine::Program& Routes::permuted(const choose::Decision& decision, const int* entries, bool settled, plan::Modes modes) {
-  const algorithms::Permutation permutation{entries, static_cast<std::size_t>(group_->ranks)};
-  const auto at = std::find_if(permuted_.begin(), permuted_.end(), [&](const Permuted& each) {
-    return each.algorithm == decision.algorithm && each.carrier == decision.carrier && each.radix == decision.radix &&
-           each.modes == modes &&
-           std::equal(permutation.begin(), permutation.end(), each.permutation.begin(), each.permutation.end());
-  });
-  if (at != permuted_.end()) {
-    permuted_.splice(permuted_.begin(), permuted_, at);
-    return at->program;
-  }
-  while (permuted_.size() >= kPermutedKept && settled) permuted_.pop_back();
-  return permuted_
-      .emplace_front(Permuted{decision.algorithm,
-                              decision.carrier,
-                              decision.radix,
-                              modes,
-                              {permutation.begin(), permutation.end()},
-                              prepare(decision, 0, permutation, modes)})
-      .program;
 }
 
 void Routes::forget_programs() {
@@ -366,13 +205,12 @@ void Routes::forget_programs() {
   for (const auto& of_collective : routes_)
     for (unsigned variant = 0; of_collective && variant < kVariants; ++variant)
       for (const auto& route : (*of_collective)[variant]) forget(*route);
-  for (const auto& [kind, ways] : learning_.ways)
+  for (const auto& [kind, ways] : ways_.all())
     for (const auto& way : ways) forget(*way);
   for (const auto& untold : without_sizes_)
     if (untold) forget(untold->route);
   relaxed_.reset();
-  permuted_.clear();
-  programs_.clear();
+  programs_.forget();
 }
 
 void Routes::set_cut(engine::Call& call, const Route& route) const {

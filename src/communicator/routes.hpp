@@ -1,33 +1,21 @@
 // Routes say what runs which call of a communicator. A route has a decision and the programs that it needs. Both are made when
-// they are first needed, and are kept. Of programs for permutations, only the most recent are kept.
+// they are first needed, and are kept.
 #pragma once
 
 #include <array>
-#include <list>
-#include <map>
+#include <cstdint>
 #include <memory>
-#include <optional>
-#include <tuple>
 #include <vector>
 
 #include "choose/chooser.hpp"
 #include "communicator/arguments.hpp"
 #include "communicator/group.hpp"
-#include "communicator/lessons.hpp"
-#include "communicator/trace.hpp"
+#include "communicator/programs.hpp"
+#include "communicator/route.hpp"
+#include "communicator/ways.hpp"
 #include "engine/executor.hpp"
 
 namespace copse::communicator {
-
-// What runs messages of all sizes for which the decision is the same.
-struct Route {
-  choose::Decision decision;
-  std::vector<const engine::Program*> by_root;
-  Tally* tally = nullptr;
-  // If the communicator learns, these count what has run by this route since the ranks agreed last.
-  Kind kind = 0;
-  std::uint64_t calls = 0, bytes = 0;
-};
 
 // What runs calls of a collective whose sizes not all ranks know.
 struct Untold {
@@ -39,7 +27,7 @@ struct Untold {
 struct Recent {
   std::size_t count = 0, element_bytes = 0;
   int root = -1;
-  unsigned order = 0;  // the value of order_of() for its operator
+  unsigned demands = 0;  // the value of demands_of() for its operator
   Route* route = nullptr;
   const engine::Program* program = nullptr;
   engine::Call call;                  // everything is filled in, except buffers, operator and number
@@ -51,13 +39,10 @@ struct Recent {
 // What an operator asks of those who apply it: kStrict if it does not commute, kInexact if the bits of the result depend on the
 // order, kAlien if the MPI cannot apply it for Copse.
 inline constexpr unsigned kStrict = 1, kInexact = 2, kAlien = 4;
-[[nodiscard]] inline unsigned order_of(const engine::Combine* combine) {
+[[nodiscard]] inline unsigned demands_of(const engine::Combine* combine) {
   if (combine == nullptr) return 0;
   return (combine->commutative ? 0 : kStrict) | (combine->exact ? 0 : kInexact) | (combine->delegable ? 0 : kAlien);
 }
-
-// The calls of a collective differ in what they need of an algorithm, which makes so many variants (Routes::variant_of).
-inline constexpr unsigned kVariants = 16;
 
 class Routes {
  public:
@@ -84,87 +69,43 @@ class Routes {
   // this one.
   const engine::Program& program(Route& route, const Arguments& arguments, bool settled) {
     if (arguments.permutation != nullptr) [[unlikely]]
-      return permuted(route.decision, arguments.permutation, settled);
+      return programs_.permuted(route.decision, arguments.permutation, settled);
     return program(route, arguments.root);
   }
   const engine::Program& program(Route& route, int root);
-  // Programs are made anew when they are needed again. No call may be under way.
-  void forget_programs();
+  void forget_programs();  // see Programs::forget
   // Writes into the call how the message is cut, and what may ride.
   void set_cut(engine::Call& call, const Route& route) const;
 
   // The following functions serve learning (lessons.hpp). Calls with lower numbers than look_at() do not need it.
   [[nodiscard]] std::uint64_t look_at() const { return look_at_; }
-  void look() { look_at_ = learning_.lessons ? learning_.lessons->look_at() : UINT64_MAX; }
+  void look() { look_at_ = ways_.learns() ? ways_.lessons().look_at() : UINT64_MAX; }
   [[nodiscard]] bool is_on_trial(std::uint64_t number, Kind kind) const {
-    return number >= look_at_ && learning_.lessons->is_on_trial(number, kind);
+    return number >= look_at_ && ways_.lessons().is_on_trial(number, kind);
   }
-  [[nodiscard]] Lessons& lessons() { return *learning_.lessons; }
+  [[nodiscard]] Lessons& lessons() { return ways_.lessons(); }
+  [[nodiscard]] Ways& ways() { return ways_; }
   // Tells the lessons which calls were made since this was called last.
   void count_recent();
   // Says, after so many calls, whether the MPI's own collective may make calls. All ranks say the same. Returns whether that
   // differs from what was said before. If it does, everything is learned anew.
   bool ask_mpi(bool may, std::uint64_t calls);
-  // Returns the route by one way of a kind of call.
-  Route& way(Kind kind, int number);
-  // Says in a line what changes before a call, and why.
-  [[nodiscard]] std::string describe(const Learner::Change& change, std::uint64_t number);
-  // Writes what was learned to a tuning table. Throws text::FileError.
-  void save_lessons(const std::string& file, const std::string& machine);
   // From now on, runs calls of this kind by another way.
   void take(const Learner::Change& change);
 
  private:
-  // A program for a permutation. There are too many permutations to keep all their programs.
-  struct Permuted {
-    const algorithms::Algorithm* algorithm;
-    plan::Carrier carrier;
-    int radix;
-    plan::Modes modes;
-    std::vector<int> permutation;
-    engine::Program program;
-  };
   // The routes of one collective, by variant_of, and in the order of their sizes.
   using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, kVariants>;
-  static constexpr unsigned kInexactly = 4;
-  [[nodiscard]] static unsigned variant_of(choose::Needs needs, bool inexact) {
-    return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? kInexactly : 0U) + (needs.alien ? 8U : 0U);
-  }
-  // What is known of kinds of calls. A kind is made of a collective, a variant, and the place in the decisions by size class.
-  struct Learning {
-    std::optional<Lessons> lessons;
-    std::map<Kind, std::vector<std::unique_ptr<Route>>> ways;
-    bool asks_mpi = false;
-  };
-
   // What runs calls with modes, by number_of. It is made for the first such call, because most communicators see none.
-  static constexpr unsigned kModes = 5;
   struct Relaxed {
     std::array<std::array<Recent, kModes>, algorithms::kCollectives> recent;
     std::array<std::array<std::vector<std::unique_ptr<Route>>, kModes>, algorithms::kCollectives>
         routes;  // in the order of their sizes
   };
-  // Modes that are not placed have the number 0.
-  [[nodiscard]] static unsigned number_of(plan::Modes modes) {
-    if (!modes.placed) return 0;
-    return 1 + (modes.in == plan::Sync::none ? 1U : 0U) + (modes.out == plan::Sync::none ? 2U : 0U);
-  }
   [[nodiscard]] Recent recall(const Arguments& arguments, Route& route, const engine::Program& program) const;
-  const engine::Program& program(const choose::Decision& decision, int root, plan::Modes modes);
-
-  void begin_lessons(std::uint64_t calls);
   [[nodiscard]] choose::Needs needs_of(const Arguments& arguments) const;
   [[nodiscard]] bool is_inexact(const Arguments& arguments) const;
   Route& make(algorithms::Collective collective, unsigned variant, std::size_t bytes);
-  const std::vector<choose::Decision>& classes_of(algorithms::Collective collective, unsigned variant);
-  std::vector<choose::Decision> decisions_of(Kind kind);  // the ways that may run calls of a kind
-  // Tells whether a row with this way would leave the bits of all reductions as they are. A row holds for all types and operators.
-  bool keeps_bits(const choose::Decision& decision);
-  std::vector<std::unique_ptr<Route>>& ways_of(Kind kind);
-  void open(Route& route);
-  [[nodiscard]] engine::Program prepare(const choose::Decision& decision, int root, algorithms::Permutation permutation,
-                                        plan::Modes modes) const;
-  const engine::Program& permuted(const choose::Decision& decision, const int* permutation, bool settled, plan::Modes modes = {});
 
   const Group* group_ = nullptr;
   choose::Situation situation_;
@@ -174,10 +115,9 @@ class Routes {
   // An entry is made when its collective is first called, because most lanes see one collective.
   std::array<std::unique_ptr<OfCollective>, algorithms::kCollectives> routes_;
   std::array<std::unique_ptr<Untold>, algorithms::kCollectives> without_sizes_;
-  std::map<std::tuple<const algorithms::Algorithm*, plan::Carrier, int, int, unsigned>, engine::Program> programs_;
   std::unique_ptr<Relaxed> relaxed_;
-  std::list<Permuted> permuted_;  // the one used last comes first
-  Learning learning_;
+  Programs programs_;
+  Ways ways_;
   std::uint64_t look_at_ = UINT64_MAX;
 };
 

@@ -25,15 +25,6 @@ bool Communicator::can_serve(const Arguments& arguments) {
   return can_serve_some(arguments.collective) && !arguments.ragged && !has_users_operator;
 }
 
-engine::Order order_for(const Arguments& arguments, std::uint64_t number) {
-  return {.number = number,
-          .count = arguments.count,
-          .element_bytes = static_cast<std::uint32_t>(arguments.element_bytes),
-          .root = arguments.root,
-          .combine = arguments.combine == nullptr ? std::uint16_t{0} : arguments.combine->code,
-          .collective = static_cast<std::uint8_t>(arguments.collective)};
-}
-
 Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job, bool looks_at_all) {
   State& state = *state_;
   engine::Executor& executor = *state.seat.executor;

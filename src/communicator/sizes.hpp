@@ -22,7 +22,8 @@ inline std::size_t largest(const Block* blocks, int ranks) {
 // Takes over what all ranks have told, and returns whether every two ranks mean the same sizes.
 bool take_told(Job& job);
 
-// If they do not: writes what this rank means where the others get it from, the table of a root or the pairs of an alltoall.
+// Writes the sizes that this rank means to the place from which the others read them: the table of a root, or the pairs of an
+// alltoall. Call it if two ranks mean different sizes.
 void write_meant(Job& job, int rank, int ranks);
 // Reduces the sizes to what both sides allow, once the ranks know what the others mean.
 void clip(Job& job, int rank, int ranks);

@@ -1,14 +1,14 @@
 // What a communicator keeps for its own stream of calls. The files that make it, run calls on it and explain it share this.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 
 #include "communicator/communicator.hpp"
 #include "communicator/group.hpp"
-#include "communicator/job.hpp"
+#include "communicator/jobs.hpp"
 #include "communicator/progress.hpp"
 #include "communicator/routes.hpp"
 #include "engine/executor.hpp"
@@ -37,12 +37,11 @@ struct Communicator::State final : Progress::Task {
   std::shared_ptr<Group> group;
   Seat seat;
   Routes routes;
+  Jobs jobs;
   Trace trace;
   int rank = 0, ranks = 1;                   // as in the group
   bool traced = false;                       // as in the group's settings
-  algorithms::Collective running{};
   std::deque<std::shared_ptr<Job>> started;  // calls that are not over, in order; only the thread that has the turn may look
-  Job spare;                                 // job of blocking calls
   std::uint64_t calls = 0;                   // how many calls each rank has made here
   Failure failure;
 
@@ -68,32 +67,8 @@ struct Communicator::State final : Progress::Task {
   Outcome attempt(Body&& body);
   Outcome caught();
 
-  // jobs.cpp
-  void begin(Job& job, const Arguments& arguments);
-  void ask(Job& job, Job::Stage stage, algorithms::Collective collective, const void* input, void* output, std::size_t bytes,
-           int root = 0);
-  void describe_without_sizes(engine::Call& call, const Arguments& arguments) const;
-  [[nodiscard]] bool runs_as_blocking(const Job& job) const;
-  void tell_size(Job& job);
-  void read_letters(Job& job);
-  void take_sizes(Job& job);
-  [[nodiscard]] Route& route_of(const Job& job);
-  void bind(Job& job);
-  void set_aside(Job& job) const;
-  Outcome advance(Job& job, bool polling);
-  Outcome advance_untimed(Job& job, bool polling);
-  [[nodiscard]] Outcome verdict(Job& job) const;
-
   // serving.cpp
   void send_helpers_home();
 };
-
-// Returns what the helpers must know of a call.
-[[nodiscard]] engine::Order order_for(const Arguments& arguments, std::uint64_t number);
-
-// Tells whether a call is in place although the same place means different blocks in input and output.
-inline bool displaced(const Arguments& arguments) {
-  return arguments.input == arguments.output && algorithms::has<&algorithms::Traits::displaced>(arguments.collective);
-}
 
 }  // namespace copse::communicator

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "choose/settings.hpp"
-#include "communicator/card.hpp"
-#include "communicator/reach.hpp"
+#include "communicator/census.hpp"
 #include "topology/placement.hpp"
 
 namespace copse::communicator {

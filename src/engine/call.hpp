@@ -11,7 +11,7 @@ namespace copse::engine {
 
 // A block in a buffer: bytes from its begin, and elements.
 struct Block {
-  std::ptrdiff_t place = 0;
+  std::ptrdiff_t offset = 0;
   std::size_t count = 0;
 };
 
@@ -27,8 +27,8 @@ struct Window {
 };
 
 // Everything except the addresses and `order` is the same on all ranks, unless the call is one of untold sizes.
-// Many fields: they are what a call binds, on the path of every short call. Smaller structures would be filled one by one all the
-// same.
+// Many fields: they are what a call binds, on the path of every short call. Smaller structures would still be filled one at a
+// time.
 struct Call {
   const void* input = nullptr;
   void* output = nullptr;

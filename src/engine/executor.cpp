@@ -196,13 +196,13 @@ Outcome Executor::run(const Program& program, const Call& call) {
     signals_.end_call(1);
     return outcome;
   }
-  return end(outcome == Outcome::refused ? signals_.refusals().leave(signals_, signals_.ticket()) : outcome);
+  return end(outcome == Outcome::refused ? signals_.leave(signals_.ticket()) : outcome);
 }
 
 // Finds the ticket of the next call, after refused calls.
 Outcome Executor::rejoin(const Call& call, bool polling) {
   signals_.poll(polling);
-  const Outcome outcome = signals_.refusals().rejoin(signals_, call.number);
+  const Outcome outcome = signals_.rejoin(call.number);
   signals_.poll(false);
   moved_ = false;
   return outcome;
@@ -266,7 +266,7 @@ Outcome Executor::advance(const Program& program, const Call& call, bool polling
   signals_.poll(polling);
   Outcome outcome = signals_.refusals().leaving() ? Outcome::refused : run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
   if (outcome == Outcome::refused) {
-    outcome = signals_.refusals().leave(signals_, signals_.ticket() + fragments_ - 1);
+    outcome = signals_.leave(signals_.ticket() + fragments_ - 1);
     moved_ = false;
   }
   signals_.poll(false);

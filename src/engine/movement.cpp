@@ -105,7 +105,7 @@ void Movement::reduce_here(const Op& op, const Call& call, const Located& dst, c
   }
 }
 
-// Reduces operands that loads and stores do not reach. They are brought here a cacheful at a time.
+// Reduces operands that loads and stores do not reach. They are brought here in pieces that fit in the cache.
 bool Movement::reduce_by_pieces(const Op& op, const Call& call, const Located& dst, const Located& dst2, const Located& a,
                                 const Located& b) {
   const std::size_t size = call.element_bytes, piece = std::max<std::size_t>(1, kBounceBytes / size);

@@ -132,7 +132,7 @@ Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment&
   whole = std::min(whole, entry.count);
   const std::size_t count = call.untold ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
   Located result =
-      at(ref, call, fragment, place * fragment.count * size, static_cast<std::size_t>(entry.place) + fragment.first * size, count);
+      at(ref, call, fragment, place * fragment.count * size, static_cast<std::size_t>(entry.offset) + fragment.first * size, count);
   result.known = known;
   return result;
 }

@@ -91,7 +91,7 @@ class Operands {
     return scratch_ + (static_cast<std::size_t>(number) * scratch_depth_ + turn) * scratch_stride_;
   }
 
-  // In a call with tables: one block of the input, of the output, or of a ride.
+  // One block of the input, of the output or of a ride, in a call with tables.
   struct OneBlock {
     std::byte* at;
     std::size_t count;
@@ -136,7 +136,7 @@ inline Operands::OneBlock Operands::own_block(const Ref& ref, const Call& call, 
   auto* const buffer = static_cast<std::byte*>(gives ? const_cast<void*>(call.input) : call.output);
   std::size_t place = ref.places > 1 ? ref.place + number : 0;
   if (ref.places > 1 && place >= ref.places) place -= ref.places;  // a division would take as long as a short copy
-  if (table != nullptr) return {buffer + table[place].place, table[place].count};
+  if (table != nullptr) return {buffer + table[place].offset, table[place].count};
   return {buffer + place * call.count * call.element_bytes, ref.places > 1 ? call.count : own_count(call)};
 }
 

@@ -47,6 +47,7 @@ class Compiler {
     program_.together = plan_.together;
     program_.placed = plan_.placed;
     for (const plan::Section& section : plan_.sections) add(section);
+    if (!program_.placed) keep_in_reach();
     return std::move(program_);
   }
 
@@ -67,6 +68,7 @@ class Compiler {
   void find_signal(const plan::Step& step, Op& op);
   [[nodiscard]] bool add_to_message(const plan::Step& step, Op& op, Underway& underway, std::vector<Op>& ops);
   void add(const plan::Section& section);
+  void keep_in_reach();
 
   const plan::Plan& plan_;
   const Segment& segment_;
@@ -239,22 +241,26 @@ void Compiler::add(const plan::Section& section) {
   note_what_leaves(target.ops);
 }
 
-}  // namespace
-
-void keep_in_reach(Program& program) {
+// Adds a wait to a program that has none: the rank waits until every other rank is at most one ring behind it, as a rank that posts
+// does. Otherwise it could be any number of calls ahead, and its journal would have forgotten the calls that others ask for
+// (Geometry::journal_depth).
+void Compiler::keep_in_reach() {
   const auto waits = [](const Op& op) {
     return op.kind == plan::Kind::acquire || op.kind == plan::Kind::await || op.kind == plan::Kind::await_done ||
            op.kind == plan::Kind::receive || op.kind == plan::Kind::collect;
   };
-  for (const Program::Section& section : program.sections)
+  for (const Program::Section& section : program_.sections)
     if (std::any_of(section.ops.begin(), section.ops.end(), waits)) return;
   Op acquire;
   acquire.kind = plan::Kind::acquire;
   acquire.dst.space = plan::Space::line;
+  acquire.dst.rank = plan_.rank;
   Program::Section first;
   first.ops.push_back(std::move(acquire));
-  program.sections.insert(program.sections.begin(), std::move(first));
+  program_.sections.insert(program_.sections.begin(), std::move(first));
 }
+
+}  // namespace
 
 Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers) {
   return Compiler(plan, segment, peers).compile();

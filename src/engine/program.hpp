@@ -95,13 +95,9 @@ struct Program {
   std::uint32_t ride_blocks = 0;
 };
 
-// Compiles a plan for one communicator. `peers[r]` says how rank r is reached.
+// Compiles a plan for one communicator. `peers[r]` says how rank r is reached. The program of a rank that waits for nobody begins
+// with a wait, which refused calls need, unless the call is placed.
 [[nodiscard]] Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers);
-
-// Adds a wait to a program that has none: the rank waits until every other rank is at most one ring behind it, as a rank that posts
-// does. Otherwise it could be any number of calls ahead, and its journal would have forgotten the calls that others ask for
-// (Geometry::journal_depth).
-void keep_in_reach(Program& program);
 
 // Returns the text form. It says which calls the executor runs whole (loops.hpp). Each operation has a line, which ends with what
 // the executor knows about it. The readers of an acquire are numbers on this node.

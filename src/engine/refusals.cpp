@@ -1,10 +1,6 @@
 // Refusing calls, leaving calls that others refuse, and coming back.
 #include "engine/refusals.hpp"
 
-#include <functional>
-
-#include "engine/signals.hpp"
-
 namespace copse::engine {
 
 // In 32 bits, a ticket of long ago looks like one to come.
@@ -38,7 +34,7 @@ int Refusals::refused_by() const {
 
 // The call is over when nobody can touch this rank's buffers any more. That is so when every other rank has come to the
 // call's end or has refused it.
-Outcome Refusals::leave(Signals& signals, std::uint64_t last) {
+Outcome Refusals::leave(const Wait& wait, std::uint64_t last) {
   leaving_ = true;
   here_.own_progress().pass(last);
   Outcome outcome = Outcome::done;
@@ -46,7 +42,7 @@ Outcome Refusals::leave(Signals& signals, std::uint64_t last) {
     const int rank = here_.rank_of(local);
     if (rank == here_.me) continue;
     const auto out = [&] { return here_.segment.progress(local).passed(last) || here_.segment.refusal(local).is_of(number_); };
-    outcome = signals.wait_for(std::ref(out), rank);
+    outcome = wait(std::ref(out), rank);
   }
   if (outcome == Outcome::pending) return outcome;
   leaving_ = false;
@@ -76,9 +72,9 @@ std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number
 // it. By then every other rank is out of the calls that this one has refused, and they can be forgotten. A helper begins only calls
 // that a caller has begun. It refuses calls only when it leaves for good. Otherwise it is out once it has passed all tickets
 // before.
-Outcome Refusals::rejoin(Signals& signals, std::uint64_t number) {
+Outcome Refusals::rejoin(const Wait& wait, std::uint64_t number, std::uint64_t& ticket) {
   Refusal& mine = own();
-  const std::uint64_t near = signals.ticket(), refused = mine.last.load(std::memory_order_relaxed);
+  const std::uint64_t near = ticket, refused = mine.last.load(std::memory_order_relaxed);
   if (refused < number - 1) mine.last.store(number - 1, std::memory_order_release);
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);
@@ -87,9 +83,9 @@ Outcome Refusals::rejoin(Signals& signals, std::uint64_t number) {
       const std::uint64_t last = here_.segment.refusal(local).last.load(std::memory_order_acquire);
       return (last != 0 && last >= number - 1) || ticket_of(local, number, near);
     };
-    if (const Outcome outcome = signals.wait_for(std::ref(beyond), rank); outcome != Outcome::done) return outcome;
+    if (const Outcome outcome = wait(std::ref(beyond), rank); outcome != Outcome::done) return outcome;
   }
-  std::uint64_t latest = 0, ticket = near;
+  std::uint64_t latest = 0;
   std::optional<std::uint64_t> begun;
   for (int local = 0; local < here_.on_node(); ++local) {
     const Refusal& theirs = here_.segment.refusal(local);
@@ -108,9 +104,8 @@ Outcome Refusals::rejoin(Signals& signals, std::uint64_t number) {
     const int rank = here_.rank_of(local);
     if (rank < here_.callers()) continue;
     const auto gone = [&] { return here_.segment.progress(local).passed(ticket - 1) || refuses_all(local); };
-    if (const Outcome outcome = signals.wait_for(std::ref(gone), rank); outcome != Outcome::done) return outcome;
+    if (const Outcome outcome = wait(std::ref(gone), rank); outcome != Outcome::done) return outcome;
   }
-  signals.go_to(ticket);
   return Outcome::done;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "engine/neighbours.hpp"
@@ -10,10 +11,11 @@
 
 namespace copse::engine {
 
-class Signals;
-
 class Refusals {
  public:
+  // Waits until `ready` holds, which depends on something that `rank` must do.
+  using Wait = std::function<Outcome(const std::function<bool()>& ready, int rank)>;
+
   explicit Refusals(const Neighbours& here)
       : here_(here), journal_(here.segment.journal(here.me_here)), journal_mask_(here.segment.geometry().journal_depth() - 1) {}
 
@@ -44,9 +46,10 @@ class Refusals {
   [[nodiscard]] int refused_by() const;
   // Takes no further part in the current call, which ends with ticket `last`. Returns `refused` once this rank is out of the
   // call.
-  Outcome leave(Signals& signals, std::uint64_t last);
-  // Finds the ticket of the call with this number, which this rank makes after refused calls.
-  Outcome rejoin(Signals& signals, std::uint64_t number);
+  Outcome leave(const Wait& wait, std::uint64_t last);
+  // Finds the ticket of the call with this number, which this rank makes after refused calls. At first, `ticket` is that of this
+  // rank's next call. If the outcome is `done`, it is that of the call.
+  Outcome rejoin(const Wait& wait, std::uint64_t number, std::uint64_t& ticket);
   // Forgets the refusals. The call after them has been noted, so a rank that finds no refusal finds that call.
   void forget();
 

@@ -123,8 +123,19 @@ class Signals {
   void give_up_for(int culprit) const;
 
   [[nodiscard]] Refusals& refusals() { return refusals_; }
+  // Leaves a call that another rank has refused, and comes back to the calls of the others (see Refusals).
+  Outcome leave(std::uint64_t last) { return refusals_.leave(waiting(), last); }
+  Outcome rejoin(std::uint64_t number) {
+    std::uint64_t ticket = ticket_;
+    const Outcome outcome = refusals_.rejoin(waiting(), number, ticket);
+    if (outcome == Outcome::done) go_to(ticket);
+    return outcome;
+  }
 
  private:
+  [[nodiscard]] Refusals::Wait waiting() {
+    return [this](const std::function<bool()>& ready, int rank) { return wait_for(ready, rank); };
+  }
   static constexpr std::uint64_t kForgetEvery = std::uint64_t{1} << 46;  // tickets: at 60 ns each, 48 days
   static constexpr std::uint64_t kWrittenAhead = 8;  // a line is fetched for writing this many tickets before its turn
 
@@ -138,7 +149,7 @@ class Signals {
   // Tells the other ranks of the node where this one runs.
   void tell_processor();
   [[nodiscard]] bool is_beside(int rank) const;
-  // Waits after spinning was in vain, or would be.
+  // Waits after spinning has failed, or when it would fail.
   [[gnu::cold]] Outcome wait_long(const std::function<bool()>& ready, int rank, const WaitPolicy& policy);
   Outcome poll_again(const std::function<bool()>& ready, int rank);
   [[nodiscard]] bool look_is_due();

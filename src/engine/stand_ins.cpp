@@ -9,7 +9,7 @@ namespace copse::engine {
 bool StandIns::reachable(const Peer& heap, const Half& side) const {
   for (const Block& block : side.blocks) {
     const std::size_t bytes = block.count * call_.element_bytes;
-    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side.buffer + block.place) - heap.heap_base;
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side.buffer + block.offset) - heap.heap_base;
     if (bytes > 0 && !(offset < heap.heap_bytes && bytes <= heap.heap_bytes - offset)) return false;
   }
   return true;
@@ -24,7 +24,7 @@ void StandIns::stand_in(Half& side, bool filled) const {
   side.memory.resize(bytes);
   for (std::size_t i = 0; filled && i < side.blocks.size(); ++i)
     if (side.blocks[i].count > 0)
-      std::memcpy(side.memory.data() + side.packed[i].place, side.buffer + side.blocks[i].place,
+      std::memcpy(side.memory.data() + side.packed[i].offset, side.buffer + side.blocks[i].offset,
                   side.blocks[i].count * call_.element_bytes);
 }
 
@@ -72,7 +72,7 @@ void StandIns::deliver() const {
   if (output_.memory.empty()) return;
   for (std::size_t i = 0; i < output_.blocks.size(); ++i)
     if (output_.blocks[i].count > 0)
-      std::memcpy(output_.buffer + output_.blocks[i].place, output_.memory.data() + output_.packed[i].place,
+      std::memcpy(output_.buffer + output_.blocks[i].offset, output_.memory.data() + output_.packed[i].offset,
                   output_.blocks[i].count * call_.element_bytes);
 }
 

@@ -48,9 +48,23 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 
 std::string instead_of(std::string_view word, const std::vector<std::string>& known) {
   const std::string near = nearest(word, known);
-  std::string text = near.empty() ? " (known:" : "; did you mean '" + near + "'? (known:";
-  for (const std::string& name : known) text += " " + name;
+  std::string text = near.empty() ? " (known: " : "; did you mean '" + near + "'? (known: ";
+  for (const std::string& name : known) text += (text.ends_with(": ") ? "" : ", ") + name;
   return text + ")";
+}
+
+std::string unknown(std::string_view what, std::string_view word, const std::vector<std::string>& known) {
+  return "no " + std::string(what) + " is called '" + std::string(word) + "'" + instead_of(word, known);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
 }
 
 }  // namespace copse::text

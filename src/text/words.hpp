@@ -22,4 +22,10 @@ namespace copse::text {
 // semicolon or a blank, so that it can follow the message.
 [[nodiscard]] std::string instead_of(std::string_view word, const std::vector<std::string>& known);
 
+// Returns an error message about an unknown word. `what` is the kind of thing that it should name.
+[[nodiscard]] std::string unknown(std::string_view what, std::string_view word, const std::vector<std::string>& known);
+
+// Returns the parts of a text between separators.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
 }  // namespace copse::text

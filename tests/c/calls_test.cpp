@@ -22,7 +22,7 @@ copse_status make(copse_comm* comm, const CallBuffers& call, const communicator:
   const auto table = [&](const communicator::Block* blocks, std::vector<std::size_t>& sizes, std::vector<std::size_t>& places) {
     for (std::size_t i = 0; blocks != nullptr && i < ranks; ++i) {
       sizes.push_back(blocks[i].count);
-      places.push_back(static_cast<std::size_t>(blocks[i].place));
+      places.push_back(static_cast<std::size_t>(blocks[i].offset));
     }
   };
   table(a.input_blocks, numbers[0], numbers[1]);

@@ -223,7 +223,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall& call)
   output_ = side(traits.output, 2);
   const auto fill = [&](Half& target, const Block& block, std::uint32_t number) {
     const auto data = contribution(call_, rank, number);
-    if (!data.empty()) std::memcpy(target.bytes.data() + block.place, data.data(), data.size());
+    if (!data.empty()) std::memcpy(target.bytes.data() + block.offset, data.data(), data.size());
   };
   if (one_buffer_ && call.collective == Collective::alltoall) {  // MPI: in both directions the sizes are those received
     input_ = output_;
@@ -238,7 +238,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall& call)
   }
   if (one_buffer_ && traits.input == Extent::own) {  // this rank's block lies in the output
     const Block& mine = output_.blocks[static_cast<std::size_t>(rank)];
-    if (!input_.bytes.empty()) std::memcpy(output_.bytes.data() + mine.place, input_.bytes.data(), input_.bytes.size());
+    if (!input_.bytes.empty()) std::memcpy(output_.bytes.data() + mine.offset, input_.bytes.data(), input_.bytes.size());
   }
   input_before_ = input_.bytes;
   output_before_ = output_.bytes;
@@ -259,9 +259,9 @@ communicator::Arguments CallBuffers::arguments() {
   if (has_output_) arguments.output = output_.bytes.data();
   if (one_buffer_) {
     if (traits.input == Extent::own) {
-      arguments.input = output_.bytes.data() + output_.blocks[rank].place;
+      arguments.input = output_.bytes.data() + output_.blocks[rank].offset;
     } else if (traits.output == Extent::own && !traits.reduces) {
-      arguments.output = input_.bytes.data() + input_.blocks[rank].place;
+      arguments.output = input_.bytes.data() + input_.blocks[rank].offset;
     } else {
       arguments.output = input_.bytes.data();
     }
@@ -282,9 +282,9 @@ std::string CallBuffers::wrong_bytes() const {
       const std::uint32_t block = traits.output == Extent::message ? 0 : plan::block_at(traits.output, rank_, i, call_.ranks);
       bool defined = true;
       const auto data = expected(call_, rank_, block, defined);
-      std::ptrdiff_t place = output_.blocks[static_cast<std::size_t>(i)].place;
+      std::ptrdiff_t place = output_.blocks[static_cast<std::size_t>(i)].offset;
       if (&result == &input_ && traits.output == Extent::own && !traits.reduces)  // scatter: it stays in place
-        place = input_.blocks[static_cast<std::size_t>(rank_)].place;
+        place = input_.blocks[static_cast<std::size_t>(rank_)].offset;
       if (&result == &input_ && call_.collective == Collective::reduce_scatter) place = 0;
       if (!defined) continue;
       if (!data.empty()) std::memcpy(want.data() + place, data.data(), data.size());

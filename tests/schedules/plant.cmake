@@ -33,15 +33,15 @@ plant(executor.cpp "progress posted before the last fragment is read"
   "op.ring->pass(loop ? fragment.ticket : last())"
   "op.ring->pass((loop ? fragment.ticket : last()) + (PLANTED ? 1 : 0))")
 
-plant(refusals.cpp "a call left while others are in it" "outcome = signals.wait_for(std::ref(out), rank)" "if (!PLANTED) outcome = signals.wait_for(std::ref(out), rank)")
+plant(refusals.cpp "a call left while others are in it" "outcome = wait(std::ref(out), rank)" "if (!PLANTED) outcome = wait(std::ref(out), rank)")
 plant(refusals.cpp "the next call begun while others are in the refused one" "(last != 0 && last >= number - 1)"
   "PLANTED || (last != 0 && last >= number - 1)")
 plant(refusals.cpp "the ticket of whoever refused first" "last != 0 && first > latest" "last != 0 && (PLANTED ? latest == 0 || first < latest : first > latest)")
 plant(refusals.cpp "a refusal taken back before the next call is noted"
-  "  signals.go_to(ticket);\n"
-  "  signals.go_to(ticket);\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
+  "  return Outcome::done;\n"
+  "  if (PLANTED) mine.last.store(0, std::memory_order_release);\n  return Outcome::done;\n")
 plant(refusals.cpp "a refusal that covers what comes behind it" "is_of(number_)) return" "is_of(number_ - (PLANTED ? 1 : 0))) return")
-plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(PLANTED ? signals.ticket() - 1 : last);")
+plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(PLANTED ? last - 1 : last);")
 
 plant(progress.cpp "a turn given back before the list is right"
   "changes = task.under_way() == over" "changes = task.under_way() == over; if (PLANTED) give_back(task)")
@@ -60,8 +60,8 @@ plant(mover.cpp "woken without the lock"
   "while (rest_.load() >= least) {"
   "while (rest_.load() >= least) {\n    if (PLANTED) return wanted_.notify_all();")
 plant(mover.cpp "asleep only once it has looked"
-  "    rest_.store(Rest::sleeps);\n    bool woken = true;\n    const bool helps = any(&Progress::helped);"
-  "    const bool some = any(&Progress::helped);\n    rest_.store(Rest::sleeps);\n    bool woken = true;\n    const bool helps = PLANTED ? some : any(&Progress::helped);")
+  "    rest_.store(Rest::sleeps);\n    bool woken = true;\n    const bool helps = any(&Client::helped);"
+  "    const bool some = any(&Client::helped);\n    rest_.store(Rest::sleeps);\n    bool woken = true;\n    const bool helps = PLANTED ? some : any(&Client::helped);")
 
 plant(shared_bootstrap.cpp "a round read before all have posted"
   "if (!wait_all(&Board::posted, round_)) break"
@@ -82,7 +82,7 @@ plant(rides.cpp "the ends of blocks written one place late"
   "table + (op.dst.place + i) * sizeof end" "table + (op.dst.place + i + (PLANTED ? 1 : 0)) * sizeof end")
 plant(operands.cpp "a value that does not ride, not counted"
   "stayed_ += theirs.ride == Addresses::kStays" "stayed_ += !PLANTED && theirs.ride == Addresses::kStays")
-plant(jobs.cpp "all sizes taken from one letter" "seat.executor->told_by(other)" "seat.executor->told_by(PLANTED ? 0 : other)")
+plant(jobs.cpp "all sizes taken from one letter" "executor_->told_by(other)" "executor_->told_by(PLANTED ? 0 : other)")
 
 plant(lanes.cpp "a lane free before all have given it back" "mine[i % bytes] &= all[i]"
   "if (!PLANTED) mine[i % bytes] &= all[i]")

@@ -28,7 +28,7 @@ TEST(Words, SizesHaveUnits) {
 TEST(Words, TheNearestIsGuessed) {
   EXPECT_EQ(nearest("knomal", {"flat", "knomial", "chain"}), "knomial");
   EXPECT_EQ(nearest("zzzzzz", {"flat", "knomial", "chain"}), "");
-  EXPECT_EQ(instead_of("flta", {"flat", "chain"}), "; did you mean 'flat'? (known: flat chain)");
+  EXPECT_EQ(instead_of("flta", {"flat", "chain"}), "; did you mean 'flat'? (known: flat, chain)");
 }
 
 TEST(Json, ValuesKnowTheirLines) {
@@ -103,7 +103,7 @@ TEST(Json, MembersThatNobodyAsksForAreRefused) {
     members.end();
     FAIL() << "flga was not asked for";
   } catch (const FileError& error) {
-    EXPECT_EQ(std::string(error.what()), "f:2: a level has no member 'flga'; did you mean 'flag'? (known: flag line none)");
+    EXPECT_EQ(std::string(error.what()), "f:2: a level has no member 'flga'; did you mean 'flag'? (known: flag, line, none)");
   }
 }
 

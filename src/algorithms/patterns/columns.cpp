@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "algorithms/patterns/rounds.hpp"
+
 namespace copse::algorithms {
 
 using topology::Level;

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/rounds.hpp"
 
 namespace copse::algorithms {
 

@@ -1,8 +1,10 @@
 // Recursive doubling over teams of ranks.
+#include "algorithms/patterns/doubling.hpp"
+
 #include <algorithm>
 #include <bit>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "algorithms/patterns/doubling.hpp"
+
 namespace copse::algorithms {
 
 using plan::Builder;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithms/patterns/sums.hpp"
+
 namespace copse::algorithms {
 
 using plan::Builder;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

@@ -1,5 +1,5 @@
 // Schedules: who gives which blocks to whom, round by round.
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/rounds.hpp"
 
 #include <algorithm>
 #include <bit>

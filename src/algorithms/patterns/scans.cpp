@@ -1,14 +1,17 @@
 // Prefixes in rank order.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/scans.hpp"
 
 #include <bit>
+
+#include "algorithms/patterns/signals.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 
 using plan::Builder;
 using plan::Operand;
 
-void scan_flat(Builder& builder, const Request& request, bool exclusive) {
+void flat_prefixes(Builder& builder, const Request& request, bool exclusive) {
   const int rank = request.rank;
   std::vector<int> after;
   for (int other = rank + 1; other < request.ranks; ++other) after.push_back(other);
@@ -22,7 +25,7 @@ void scan_flat(Builder& builder, const Request& request, bool exclusive) {
   if (!items.empty()) fold(builder, Builder::output(), items, items.size() - 1);
 }
 
-void scan_doubling(Builder& builder, const Request& request, bool exclusive) {
+void doubling_prefixes(Builder& builder, const Request& request, bool exclusive) {
   const int rank = request.rank, ranks = request.ranks;
   Operand before;                  // the sum of the known ranks before this one
   Sum with{Builder::input(), {}};  // the sum of the known ranks up to this one
@@ -59,7 +62,7 @@ void scan_doubling(Builder& builder, const Request& request, bool exclusive) {
   if (exclusive && rank > 0) builder.copy(Builder::output(), before);
 }
 
-void scan_binomial(Builder& builder, const Request& request, bool exclusive) {
+void binomial_prefixes(Builder& builder, const Request& request, bool exclusive) {
   const int rank = request.rank, ranks = request.ranks;
   const int ones = std::countr_one(static_cast<unsigned>(rank));
   const int width = 1 << ones;  // the number of ranks in the block that ends with this one

@@ -6,7 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/sums.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {
 

@@ -35,7 +35,8 @@ class Service {
 
   // A helper's part, in a loop. combine_up() combines what comes from below and gives it to the helper above, or delivers it.
   void combine_up() const;
-  // For a top: combines what comes from below, exchanges it with the other tops by recursive doubling, and delivers the result.
+  // Combines what comes from below, exchanges it with the other tops by recursive doubling, and delivers the result. Only tops
+  // call this.
   void combine_and_exchange(std::span<const int> tops) const;
   // Gives `value` to those below: the callers that take a result, and the helpers if the result is for many.
   void deliver(plan::Operand value) const;

@@ -1,5 +1,5 @@
 // Signals without data, for barriers.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/signals.hpp"
 
 namespace copse::algorithms {
 

@@ -1,7 +1,9 @@
 // A reduce-scatter in which tiles go round each socket (movement-avoiding).
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/sockets.hpp"
 
 #include <algorithm>
+
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

@@ -1,5 +1,5 @@
 // Values that are combined.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

@@ -1,5 +1,5 @@
 // Tiles of a fragment that go to ranks and from rank to rank.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 

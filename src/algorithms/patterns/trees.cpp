@@ -1,7 +1,9 @@
 // Values that go down a tree, and values that are combined up a tree.
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/trees.hpp"
 
 #include <algorithm>
+
+#include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
 

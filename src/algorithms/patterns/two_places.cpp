@@ -1,5 +1,5 @@
 // Blocks for pairs of ranks, and blocks that use two places in turn.
-#include "algorithms/patterns/exchange.hpp"
+#include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
 

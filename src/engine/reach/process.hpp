@@ -25,9 +25,9 @@ struct ProcessId {
 [[nodiscard]] ProcessId this_process();
 [[nodiscard]] ProcessId process_of(pid_t pid);
 // Tells whether a process belongs to this process's PID namespace. `pid` is what the kernel says of it: 0 for a process of a
-// namespace that cannot be seen from here. A process of a namespace inside this one has an id here, too, but is not of this one.
-// Nor is one that has ended. Returns nothing, with errno, if /proc cannot be read, for instance because this process has no
-// descriptor left.
+// namespace that cannot be seen from here. A process of a namespace inside this one has an id here, too, but does not
+// belong to it. A process that has ended does not belong to it either. Returns nothing, with errno, if /proc cannot be read, for
+// instance because this process has no descriptor left.
 [[nodiscard]] std::optional<bool> shares_pid_namespace(pid_t pid);
 // A process has an id in its PID namespace and in each one around it. Returns how many of them /proc/<pid>/status lists, of which
 // the first is that of the namespace that /proc belongs to. Returns 0 if the text does not say. The text may hold anything.

@@ -1,6 +1,4 @@
 // Makes communicators, and lanes beside them.
-#include "communicator/communicator.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "communicator/card.hpp"
+#include "communicator/founding.hpp"
 #include "communicator/state.hpp"
 #include "text/json.hpp"
 
@@ -31,7 +30,7 @@ std::string Communicator::save_lessons() const {
   if (settings.learned.empty() || state_->rank != 0) return {};
   const engine::CancelDeferred deferred;  // a file is written
   try {
-    state_->routes.save_lessons(settings.learned, machine_kind(settings));
+    state_->routes.ways().save(settings.learned, machine_kind(settings));
   } catch (const text::FileError& wrong) {
     return "COPSE_LEARNED=" + std::string(wrong.what());
   }
@@ -93,7 +92,7 @@ std::unique_ptr<Communicator> Communicator::lane(std::string& why_not) {
   Group& group = *state_->group;
   std::unique_ptr<Communicator> beside(new Communicator(std::make_unique<State>()));
   State& state = *beside->state_;
-  state.seat.lane = group.lanes.take(group, why_not);
+  state.seat.lane = group.lanes.take(group.lane_ground(), why_not);
   if (!state.seat.lane) return nullptr;
   if (group.wire) state.seat.wire = group.wire->lane(state.seat.lane->number);
   state.seat.executor = group.executor_on(state.seat.lane->segment, state.seat.wire.get(), state.seat.lane->ticket);
@@ -118,6 +117,7 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   if (group->wire == nullptr) group->progress->add(*this);  // a network card may know the pages
   traced = group->settings.trace;
   routes.begin(*group, *seat.executor, trace, seat.lane.has_value());
+  jobs.begin_in(*group, *seat.executor, routes);
 }
 
 // A program may make other communicators again and again, and call on this one now and then. So a call keeps it awake for a few
