@@ -235,7 +235,7 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
     constexpr int kRadices[] = {2};  // others would make whoever asks wait, and are seldom among the first
     prices.next = next_of(pricer.all(call, kRadices), chosen);
     if (!query.needs.strict && query.situation.nodes == 1)
-      prices.helpers = advise_on_helpers(call, scene.machine, query.situation.ranks);
+      prices.helpers = advise_on_helpers(call, scene.machine, query.situation, prices.chosen.price);
   } catch (const std::invalid_argument& lacking) {
     prices.why_not = lacking.what();
   }

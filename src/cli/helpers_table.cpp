@@ -36,11 +36,11 @@ struct Cell {
   double latency = 0, overhead = 0;  // ns
 };
 
-Cell priced(const PricedCall& call, const price::Parameters& machine, int ranks, int helpers) {
+// `situation` says how ranks reach one another's buffers.
+Cell priced(const PricedCall& call, const price::Parameters& machine, choose::Situation situation, int ranks, int helpers) {
   const topology::Placement places = places_of(machine, ranks, helpers);
-  choose::Situation situation;
+  situation.ranks = ranks + helpers;
   situation.helpers = helpers;
-  situation.addressable = situation.direct = situation.anywhere = true;
   situation.nodes = places.back().at(topology::Level::node) + 1;
   for (const topology::Place& place : places) situation.nodes = std::max(situation.nodes, place.at(topology::Level::node) + 1);
   const Pricer pricer(machine, situation, places);
@@ -79,18 +79,20 @@ std::string json_of(const Cell& with, const Cell& without) {
 }  // namespace
 
 void print_helpers(const PricedCall& call, const price::Parameters& machine, int ranks, bool json) {
+  choose::Situation direct;
+  direct.addressable = direct.direct = direct.anywhere = true;
   std::vector<std::vector<std::string>> table{
       {"ranks", "helpers", "ratio", "latency", "with helpers", "gain", "overhead", "with helpers", "pays from"}};
   std::vector<std::string> objects;
   const auto add = [&](int callers, int helpers, const Cell& without) {
-    const Cell with = priced(call, machine, callers, helpers);
+    const Cell with = priced(call, machine, direct, callers, helpers);
     table.push_back(row(with, without));
     objects.push_back(json_of(with, without));
   };
   const int most = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
   for (int callers = std::min(16, most); callers < most; callers *= 2)
-    add(callers, std::max(1, callers / kForEach), priced(call, machine, callers, 0));
-  const Cell without = priced(call, machine, most, 0);
+    add(callers, std::max(1, callers / kForEach), priced(call, machine, direct, callers, 0));
+  const Cell without = priced(call, machine, direct, most, 0);
   for (int helpers = 1; helpers <= most / 2; helpers *= 2) add(most, helpers, without);
   if (json) {
     std::printf("%s\n", json_list(objects).c_str());
@@ -106,14 +108,16 @@ void print_helpers(const PricedCall& call, const price::Parameters& machine, int
       std::string(algorithms::name_of(call.collective)).c_str(), call.bytes, machine.name.c_str(), machine.machine.cores().size());
 }
 
-std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const price::Parameters& machine, int ranks) {
+std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const price::Parameters& machine,
+                                               const choose::Situation& situation, const price::Price& price) {
+  const int ranks = situation.ranks;
   const auto rows = algorithms::every();
   if (std::none_of(rows.begin(), rows.end(), [&](const auto& row) { return row.collective == call.collective && row.served(); }))
     return std::nullopt;
   const int left = static_cast<int>(machine.machine.cores().size()) - ranks;
-  if (left < 1) return HelpersAdvice{};
-  const Cell without = priced(call, machine, ranks, 0);
-  const Cell with = priced(call, machine, ranks, std::min(left, std::max(1, ranks / kForEach)));
+  if (left < 1 || situation.oversubscribed) return HelpersAdvice{};
+  const Cell without{ranks, 0, price.ns, price.overhead_ns};
+  const Cell with = priced(call, machine, situation, ranks, std::min(left, std::max(1, ranks / kForEach)));
   return HelpersAdvice{with.helpers,
                        with.latency,
                        with.overhead,

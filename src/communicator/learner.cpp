@@ -17,7 +17,7 @@ constexpr double kMakingNs = 30000;  // a guess: the time to make the ways of a 
 constexpr double kTimingNs = 100;    // the time to time a call
 constexpr double kMostOfOne = 20;    // a call of a way costs at most so many times the current way: it may have lost a turn
 constexpr double kFar = 2;      // a way that is slower by this is no rival
-constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3, kLongestGlance = 64;
+constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3;
 constexpr double kForget = 1.1;  // the remembered time of an agreement grows by at most this factor with each agreement
 constexpr double kRarely = 1e5;  // calls between agreements, at most
 constexpr double kChanged = 1.3;  // a current way that has become so much slower or faster: the machine is another
@@ -142,8 +142,9 @@ std::optional<Learner::Change> Learner::judge(const Words& all, std::uint64_t nu
   const auto timed = static_cast<std::size_t>(std::max<std::int64_t>(0, -all[kTimed]));
   if (trial.form == Form::duel) subject.share = challenged / static_cast<double>(trial.end - trial.begin);
   if (timed < (trial.form == Form::glance ? kEnoughOfGlance : kEnough)) {
-    if (trial.form == Form::glance) subject.glance = std::min(kLongestGlance, 2 * subject.glance);
-    else subject.window = std::min(kLongestWindow, 2 * subject.window);
+    std::uint64_t& window = trial.form == Form::glance ? subject.glance : subject.window;
+    if (window == kLongestWindow) put_off(trial, number);
+    window = std::min(kLongestWindow, 2 * window);
     return std::nullopt;
   }
   if (trial.form == Form::glance) subject.glance = std::max(kShortestGlance, subject.glance / 2);
@@ -152,6 +153,13 @@ std::optional<Learner::Change> Learner::judge(const Words& all, std::uint64_t nu
   const auto ns = static_cast<double>(all[kChallenger]);
   const double current_ns = subject.ways[static_cast<std::size_t>(trial.current)].ns;
   return judge_challenger(trial, ns, static_cast<double>(all[kSlowChallenger]) < current_ns, number);
+}
+
+// Leaves a kind alone for a while if its calls come so seldom that the longest trial tells nothing. Otherwise no other kind would
+// ever be tried if this one takes the most time.
+void Learner::put_off(const Trial& trial, std::uint64_t number) {
+  Subject& subject = this->subject(trial.kind);
+  subject.not_before = number + (pace_.patience << std::min(subject.put_off++, 3));
 }
 
 std::optional<Learner::Change> Learner::judge_challenger(const Trial& trial, double ns, bool is_clear, std::uint64_t number) {
@@ -219,6 +227,7 @@ double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) const {
   const auto known = subjects_.find(kind);
   if (known == subjects_.end()) return spent_ns;
   const Subject& of_kind = known->second;
+  if (of_kind.not_before > number) return 0;
   const int next = next_to_try(of_kind, number);
   if (next < 0) return of_kind.ways.size() > 1 ? spent_ns / 1000 : 0;
   const Way &way = of_kind.ways[static_cast<std::size_t>(next)], &current = of_kind.ways[static_cast<std::size_t>(of_kind.current)];
@@ -235,6 +244,7 @@ void Learner::plan(Kind kind, double each_ns, std::uint64_t number) {
       agreement_ns_ + kTimingNs * static_cast<double>(known == subjects_.end() ? pace_.window : known->second.window);
   const double calls = 2 * looking_ns / std::max(1e-9, pace_.share * each_ns);
   agree_at_ = number + static_cast<std::uint64_t>(std::clamp(calls, static_cast<double>(pace_.window), kRarely));
+  if (known != subjects_.end() && known->second.not_before > number) return;
   if (!is_earned(agreement_ns_) || (known == subjects_.end() && !is_earned(agreement_ns_ + kMakingNs))) return;
   const Subject& subject = this->subject(kind);
   const int challenger = next_to_try(subject, number);

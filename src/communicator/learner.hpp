@@ -85,6 +85,8 @@ class Learner {
     int current = 0;
     std::uint64_t window = 0, glance = 3;  // calls in the next trial; more after one that had too few calls of this kind
     double share = 0.5;  // the challenger's share of the calls in a duel
+    int put_off = 0;  // how often even the longest trial had too few calls
+    std::uint64_t not_before = 0;  // the number of the call from which on another trial may follow that
   };
   [[nodiscard]] const std::map<Kind, Subject>& subjects() const { return subjects_; }
   // Returns the time that trying and agreeing has taken, as a part of the time in collectives. The result is 0 if the ranks have
@@ -110,6 +112,7 @@ class Learner {
   [[nodiscard]] Subject& subject(Kind kind);
   [[nodiscard]] double worth(Kind kind, double spent_ns, std::uint64_t number) const;
   static void looked(Subject& subject, double ns, std::uint64_t number);
+  void put_off(const Trial& trial, std::uint64_t number);
   std::optional<Change> judge(const Words& all, std::uint64_t number);
   std::optional<Change> judge_challenger(const Trial& trial, double ns, bool is_clear, std::uint64_t number);
   [[nodiscard]] static Form form_for(const Subject& subject, int way);

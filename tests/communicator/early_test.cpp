@@ -52,12 +52,22 @@ TEST(Early, BeginsAfterAThousandCallsWhenTheyHaveCostOneStart) {
   EXPECT_EQ(begin(2, 100'000, 10e-3, [](int, auto) { return 0.2e-6; }), 65536);
 }
 
+TEST(Early, CallsThatTakeTurnsAreTimedAlike) {
+  for (const std::uint64_t period : {2, 4, 8, 16})
+    for (std::uint64_t dear = 0; dear < period; ++dear) {
+      const double each = 100e-6 * static_cast<double>(period);  // so that a call takes 100 us in the mean
+      const std::uint64_t first = begin(2, 5000, 1e-3, [=](int, auto number) { return number % period == dear ? each : 0.5e-6; });
+      EXPECT_TRUE(first >= 64 && first <= 2048) << "one of " << period << " calls is dear, number " << dear << ": " << first;
+    }
+}
+
 TEST(Early, TheRankThatWaitsLeastCounts) {
   EXPECT_EQ(begin(4, 1000, 1e-3, [](int rank, auto) { return rank == 2 ? 1e-6 : 1.0; }), 0);
 }
 
 TEST(Early, OneCallThatWasHeldUpDoesNotCount) {
-  EXPECT_EQ(begin(2, 1000, 1e-3, [](int, auto number) { return number == 24 ? 1.0 : 1e-6; }), 0);
+  const auto held_up = [](int, auto number) { return number / 8 == 3 ? 1.0 : 1e-6; };  // one call of eight is timed
+  EXPECT_EQ(begin(2, 1000, 1e-3, held_up), 0);
 }
 
 // What the MPI makes in its first calls is not a cost of the later ones.

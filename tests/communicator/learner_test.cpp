@@ -185,6 +185,18 @@ TEST(Learner, SeveralKindsAreLearned) {
   EXPECT_EQ(program.current(7), 3);
 }
 
+// One kind takes most of the time and comes once in 600 calls, so no trial ever sees enough of it.
+TEST(Learner, AKindThatComesSeldomDoesNotStopTheOthers) {
+  constexpr Kind kSeldom = 9, kNowAndThen = 6, kOften = 7;
+  Program program(3, {}, 4, [](std::uint64_t, Kind kind, int way) {
+    const double ns = kind == kSeldom ? 1e8 : kind == kNowAndThen ? 2e5 : 2000.0;
+    return ns * (way == kind % 4 ? 1 : 1.7);
+  });
+  for (int i = 0; i < 300000; ++i) program.call(i % 600 == 0 ? kSeldom : i % 40 == 0 ? kNowAndThen : kOften);
+  EXPECT_EQ(program.current(kNowAndThen), 2);
+  EXPECT_EQ(program.current(kOften), 3);
+}
+
 TEST(Learner, CallsOfOneParityAreSampledToo) {
   Program program(3, {}, 4, [](std::uint64_t, Kind, int way) { return way == 2 ? 1000.0 : 1700.0; });
   for (int i = 0; i < 60000; ++i) program.call(i % 2 == 0 ? 9 : 8);

@@ -250,6 +250,17 @@ def test_mistakes_are_named_with_their_remedy(copse, arguments, words):
     assert all(word in done.stderr for word in words)
 
 
+def test_what_was_measured_before_a_failure_is_kept():
+    def parts():
+        yield ["one"]
+        yield ["two"]
+        raise CopseError("three failed", "try again")
+
+    samples, failure = bench.until_failure(parts())
+    assert samples == ["one", "two"] and "three failed" in str(failure)
+    assert bench.until_failure([["one"]]) == (["one"], None)
+
+
 def test_a_failing_side_says_what_to_try():
     side = bench.Side(flavours.find("mpich"))
     with pytest.raises(CopseError, match="exit code 3.*try: .*mpiexec"):

@@ -90,6 +90,12 @@ def test_a_trouble_is_found_with_its_remedy(machine, files, refused, state, subj
     assert found[:2] == (state, subject) and says in found[2] and mend in found[3], found
 
 
+@pytest.mark.parametrize("driver", ["intel_pstate", "amd-pstate-epp"])
+def test_a_governor_that_adapts_is_no_trouble(machine, driver):
+    folder = "/sys/devices/system/cpu/cpu0/cpufreq"
+    assert troubles(machine({f"{folder}/scaling_governor": "powersave", f"{folder}/scaling_driver": driver})) == []
+
+
 def test_limits_that_allow_enough_are_no_trouble(machine):
     generous = {"/sys/fs/cgroup/user.slice/cpu.max": "800000 100000", "/sys/fs/cgroup/cpu.max": "max 100000", "/sys/fs/cgroup/user.slice/memory.max": str(8 << 30)}
     assert troubles(machine(generous)) == []

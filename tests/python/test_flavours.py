@@ -48,6 +48,14 @@ def test_ranks_are_pinned_to_cores_before_their_second_processors(monkeypatch):
     assert flavours.processors_by_core() == [1, 2, 3]
 
 
+def test_open_mpi_counts_hardware_threads_where_ranks_outnumber_cores(monkeypatch):
+    monkeypatch.setattr(flavours, "siblings_of", {0: {0, 1}, 1: {0, 1}, 2: {2, 3}, 3: {2, 3}}.get)
+    monkeypatch.setattr(flavours.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    assert flavours.number_of_cores() == 2
+    assert flavours.OPEN_MPI.pinning(2) == ["--bind-to", "core", "--map-by", "core"]
+    assert "--use-hwthread-cpus" in flavours.OPEN_MPI.pinning(3)
+
+
 def test_the_processors_of_a_core_are_read():
     processor = min(os.sched_getaffinity(0))
     assert processor in flavours.siblings_of(processor)

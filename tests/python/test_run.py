@@ -4,6 +4,7 @@ The preload libraries here are stand-ins. When loaded, they print their names an
 """
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -237,6 +238,12 @@ def test_the_libraries_of_the_papers_can_be_chosen(copse, word, algorithm):
     assert chosen.get("COPSE_BIND") == ("core" if word == "prop" else None)
     assert (algorithm is None) == ("COPSE_ALGORITHM" not in chosen)
     assert algorithm is None or algorithm in chosen["COPSE_ALGORITHM"].split(";")
+
+
+@pytest.mark.parametrize("name", ["PIPE", "XFSZ"])
+def test_signals_that_python_ignores_end_the_program(copse, name):
+    done = copse("run", "--upc-threads", "1", "sh", "-c", f"kill -s {name} $$; echo survived")
+    assert (done.returncode, done.stdout) == (-getattr(signal, f"SIG{name}"), "")
 
 
 def test_what_the_system_cannot_start_is_explained(copse, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -41,6 +42,11 @@ def test_ranges_leave_no_gap(sizes):
         assert found[value][1] == math.isqrt(value * after)
 
 
+@pytest.mark.parametrize(("sizes", "bounds"), [([8, 512], (0, 2048)), ([120], (0, 480)), ([200, 4096], (121, 16384)), ([4096], (1024, 16384))])
+def test_rows_hold_only_near_what_was_measured(sizes, bounds):
+    assert tune.bounds_of(sizes) == bounds
+
+
 def test_a_row_needs_a_clear_gain():
     race = a_contest()
     race.times = times_of(default=[1.0, 1.1], fast=[0.98, 1.09], mpi=[2.0])
@@ -54,7 +60,7 @@ def test_the_mpi_may_win():
     race = a_contest()
     race.times = times_of(default=[1.0], fast=[0.9], mpi=[0.3])
     rows = tune.rows_of(race, [4096], [2, 4], turns=False)
-    assert [(row["run"], row["bytes"], row["ranks"], row["turns"]) for row in rows] == [("mpi", [0, None], [2, 4], False)]
+    assert [(row["run"], row["bytes"], row["ranks"], row["turns"]) for row in rows] == [("mpi", [1024, 16384], [2, 4], False)]
 
 
 def test_ways_far_behind_leave_the_race_and_the_default_stays():
@@ -96,6 +102,17 @@ def test_the_journal_knows_which_ways_were_measured(monkeypatch):
     for way in (FAST, SLOW, FAST):
         race.launch("round 0.0.1", {BCAST: way}, 1, 0.001)
     assert measured == [{BCAST: FAST}, {BCAST: SLOW}]
+
+
+def test_only_what_was_asked_for_has_samples(monkeypatch):
+    """Otherwise the default would have more of them than its rivals, and win by luck."""
+    race, other = a_contest(), contest.Spot("bcast", 64)
+    monkeypatch.setattr(contest.Contest, "_measure", lambda *_: [["bcast", 4096, "warm", 1.0], ["bcast", 64, "warm", 2.0]])
+    assert race.launch("one", {BCAST: FAST}, 1, 0.001).us == {(BCAST, WARM): {FAST: [1.0]}}
+    race.spots.append(other)
+    assert race.launch("all", race.defaults, 1, 0.001).us == {(spot, WARM): {contest.DEFAULT: [us]} for spot, us in ((BCAST, 1.0), (other, 2.0))}
+    race.confirm({BCAST: FAST, other: contest.DEFAULT}, 2, 1, 0.001)
+    assert {way: len(us) for ways in race.times.us.values() for way, us in ways.items()} == {FAST: 2, contest.DEFAULT: 2}
 
 
 def test_what_depends_on_where_ranks_sit_is_not_left_out(monkeypatch):
@@ -174,6 +191,24 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path):
 def test_what_is_no_slower_than_the_best_has_no_regret():
     cell = regret.Regret(2, 1, False, "bcast", 4096, "warm", "flat:slot", best_us=2.0, default_us=3.0, tuned_us=1.9, learned_us=None)
     assert [value(cell) for value in regret.CHOICES.values()] == [1.5, 1.0, None]
+
+
+def test_the_default_and_a_table_are_judged_alike(monkeypatch):
+    """Whichever side is the fastest has the regret 1, also if it runs what the other runs. What was not raced has no regret."""
+    unraced = contest.Spot("bcast", 64)
+    us = {"winners": 2.0, "default": 1.2, "tuned": 1.0}
+
+    def launch(self, name, ways, *_, **__):
+        times = contest.Times()
+        for spot in ways:
+            times.add(ways[spot], (spot, WARM), next(value for word, value in us.items() if word in name))
+        return times
+
+    monkeypatch.setattr(contest.Contest, "launch", launch)
+    monkeypatch.setattr(contest.Contest, "race", lambda self, *_, **__: self.times.merge(times_of(fast=[1.0], default=[1.1])))
+    [cell] = regret.measure(a_contest().side, 2, [BCAST, unraced], (WARM,), True, pathlib.Path("table.json"), 0, print)
+    assert cell.bytes == BCAST.bytes and cell.best == "the table" and cell.best_us == 1.0
+    assert [value(cell) for value in regret.CHOICES.values()] == [1.2, 1.0, None]
 
 
 def test_regret_is_told_for_each_situation():

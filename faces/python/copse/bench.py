@@ -22,7 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -305,6 +305,17 @@ def refuse_idle_options(context: typer.Context) -> None:
             raise CopseError(f"{option} changes nothing with --{instead}", f"leave out {option}")
 
 
+def until_failure(parts: Iterable[list[Sample]]) -> tuple[list[Sample], CopseError | None]:
+    """Returns what all parts have measured. If one fails, returns what those before it have measured, and the failure."""
+    samples: list[Sample] = []
+    try:
+        for part in parts:
+            samples += part
+    except CopseError as failure:
+        return samples, failure
+    return samples, None
+
+
 def bench_command(
     context: typer.Context,
     operations: Annotated[
@@ -435,16 +446,21 @@ def bench_command(
     output.mkdir(parents=True, exist_ok=True)
     patient.wait()
     all_sides = make_sides(found, heap)
-    samples: list[Sample] = []
     with emulated(nodes, rate) as cluster:
-        for program, members in plan.items():
-            for count in rank_counts if members else ():
-                samples += take_samples(program, make_sides(members, heap, cluster), count, grid, progress.print, patient)
+        samples, failure = until_failure(
+            take_samples(program, make_sides(members, heap, cluster), count, grid, progress.print, patient)
+            for program, members in plan.items() for count in (rank_counts if members else ())
+        )  # fmt: skip
+    if failure and not samples:
+        raise failure
     if not samples:
         raise CopseError("nothing was measured, because this machine was busy all the time", "end what runs beside, or add: --patience 600, or --busy")
     rows = summarise(samples, all_sides)
     show(console, rows)
     written = write(output, grid, all_sides, samples, rows)
+    if failure:
+        console.print("written: " + ", ".join(str(file) for file in written), soft_wrap=True)
+        raise failure
     if plots.can_draw():
         written += draw(rows, output)
     else:

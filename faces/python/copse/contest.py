@@ -237,15 +237,21 @@ class Contest:
         return f"{self.side.name}, {self.ranks} ranks{over}"
 
     def launch(self, name: str, ways: Ways, batches: int, seconds: float, **ours: str) -> Times:
-        """Runs the benchmark once, each spot by its way, or by default. The journal knows a launch by its name and all that it measures."""
+        """Runs the benchmark once, each of these spots by its way. The program makes the calls of the other spots, too, by default. They do
+        not count, so that no way has more samples than others. The journal knows a launch by its name and all that it measures."""
         measured = repr((sorted(map(str, ways.items())), batches, seconds, sorted(ours.items())))
         digest = hashlib.sha256(measured.encode()).hexdigest()[:12]
         readings = self.journal.launch(f"{self.name}: {name}: {digest}", lambda: self._measure(ways, batches, seconds, ours))
         times = Times()
         for call, size, mode, us in readings:
-            spot = Spot(call, size)
-            times.add(ways.get(spot, DEFAULT), (spot, mode), us)
+            if (spot := Spot(call, size)) in ways:
+                times.add(ways[spot], (spot, mode), us)
         return times
+
+    @property
+    def defaults(self) -> Ways:
+        """What launch() needs to run all spots by default."""
+        return dict.fromkeys(self.spots, DEFAULT)
 
     def _measure(self, ways: Ways, batches: int, seconds: float, ours: Mapping[str, str]) -> list:
         calls, sizes = dict.fromkeys(spot.call for spot in self.spots), sorted({spot.bytes for spot in self.spots} - {0}) or [8]
@@ -307,7 +313,7 @@ class Contest:
         for launch in range(launches):
             self.say(f"{self.name}: the fastest ways and the default, launch {launch + 1} of {launches}")
             self.times.merge(self.launch(f"confirm {launch} winners", ways, batches, seconds))
-            self.times.merge(self.launch(f"confirm {launch} default", {}, batches, seconds))
+            self.times.merge(self.launch(f"confirm {launch} default", self.defaults, batches, seconds))
 
 
 def sides_of(flavour: flavours.Flavour, heap: bool, cluster: Cluster | None = None) -> list[bench.Side]:

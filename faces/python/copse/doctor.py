@@ -134,7 +134,8 @@ def check_processors(system: System) -> Iterator[Finding]:
     if load and float(load[0]) > BUSY * count:
         yield Finding(SLOWER, "other work", f"{float(load[0]):.1f} threads want the {count} processors (the load of the last minute)", "top")
     governor = system.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-    if governor == "powersave" and system.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver") != "intel_pstate":
+    driver = system.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")
+    if governor == "powersave" and driver not in ("intel_pstate", "amd-pstate-epp"):  # in these, the name means a governor that adapts
         yield Finding(SLOWER, "clock", "the processors run at their lowest frequency (governor powersave)", "sudo cpupower frequency-set -g performance")
 
 

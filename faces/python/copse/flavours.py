@@ -41,6 +41,12 @@ def processors_by_core() -> list[int]:
     return sorted(usable, key=lambda processor: (sum(other < processor for other in siblings_of(processor) & usable), processor))
 
 
+def number_of_cores() -> int:
+    """Returns the number of cores of which at least one processor may be used."""
+    usable = os.sched_getaffinity(0)
+    return sum(processor == min(siblings_of(processor) & usable) for processor in usable)
+
+
 @dataclass(frozen=True)
 class Family:
     """What all MPIs with the same ABI and launcher share."""
@@ -66,8 +72,10 @@ class Family:
         listed = ",".join(map(str, cores))
         if self is INTEL:
             return self.variable("I_MPI_PIN_PROCESSOR_LIST", listed)
-        if self is OPEN_MPI:
-            return ["--bind-to", "core", "--map-by", "core"]
+        if self is OPEN_MPI:  # it has a place for each core, unless it is told to count hardware threads
+            if ranks <= number_of_cores():
+                return ["--bind-to", "core", "--map-by", "core"]
+            return ["--use-hwthread-cpus", "--bind-to", "hwthread", "--map-by", "hwthread"]
         return ["-bind-to", f"user:{listed}"]
 
 

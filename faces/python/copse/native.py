@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from typing import Any, NoReturn
 
@@ -30,7 +31,14 @@ def query(*arguments: str, environment: dict[str, str] | None = None) -> Any:
     return json.loads(done.stdout)
 
 
+def restore_signals() -> None:
+    """Undoes what Python does to signals at its start. A program that replaces this process would inherit it."""
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
+
+
 def become(*arguments: str) -> NoReturn:
     """Replaces this process by `copse-native <arguments>`, whose output and exit code become the command's."""
     native = _require()
+    restore_signals()
     os.execv(native, [native, *arguments])

@@ -23,7 +23,9 @@ from .errors import CopseError
 SOURCE = paths.ROOT / "bench" / "overlap.c"
 MODES = ("none", "blocking", "test", "wait")
 LATENCY = ("wait", 0)  # without computation
-OWN_THREADS = {"mpich": {"MPIR_CVAR_ASYNC_PROGRESS": "1"}, "impi": {"I_MPI_ASYNC_PROGRESS": "1"}}
+# The variables that give an MPI threads of its own, and the one that lists the processor of each rank's thread.
+OWN_THREADS = {"mpich": ({"MPIR_CVAR_ASYNC_PROGRESS": "1"}, "MPIR_CVAR_PROGRESS_THREAD_AFFINITY"),
+               "impi": ({"I_MPI_ASYNC_PROGRESS": "1"}, "I_MPI_ASYNC_PROGRESS_PIN")}  # fmt: skip
 TIMEOUT = 120  # seconds of a launch
 
 
@@ -35,12 +37,14 @@ class Way:
     title: str
     preload: bool = False
     variables: dict[str, str] = field(default_factory=dict, hash=False)
+    pins: str = ""  # the variable that binds the MPI's own threads
 
 
 def ways_of(flavour: flavours.Flavour) -> list[Way]:
     ways = [Way(flavour, f"{flavour.name}")]
     if thread := OWN_THREADS.get(flavour.name):
-        ways.append(Way(flavour, f"{flavour.name}, its own thread", variables=thread))
+        variables, pins = thread
+        ways.append(Way(flavour, f"{flavour.name}, its own thread", variables=variables, pins=pins))
     if flavour.preload.exists():
         ways += [Way(flavour, f"{flavour.name}+copse", True), Way(flavour, f"{flavour.name}+copse, COPSE_PROGRESS=thread", True, {"COPSE_PROGRESS": "thread"})]
         ways.append(Way(flavour, f"{flavour.name}+copse, a helper", True, {"COPSE_COLLECTIVE_PROCESSORS": "1"}))
@@ -50,7 +54,8 @@ def ways_of(flavour: flavours.Flavour) -> list[Way]:
 def launch(way: Way, ranks: int, mode: str, size: int, compute: float, calls: int) -> tuple[float, float]:
     """Returns the microseconds of an iteration by the clock, and those of the processor."""
     processors = sorted(os.sched_getaffinity(0))
-    variables = {**way.variables, **({"LD_PRELOAD": str(way.flavour.preload), "COPSE_JOIN": "1"} if way.preload else {})}
+    free = {way.pins: ",".join([str(processors[-1])] * ranks)} if way.pins else {}
+    variables = {**way.variables, **free, **({"LD_PRELOAD": str(way.flavour.preload), "COPSE_JOIN": "1"} if way.preload else {})}
     program = [str(way.flavour.program(SOURCE)), mode, str(size), str(compute), str(calls)]
     command = ["taskset", "-c", ",".join(map(str, processors[:-1])), *way.flavour.command(ranks, program, crowded=ranks >= len(processors), variables=variables)]
     done = subprocess.run(command, env=way.flavour.environment(), capture_output=True, text=True, timeout=TIMEOUT)

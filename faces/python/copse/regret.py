@@ -1,8 +1,8 @@
 """`copse bench --regret`: what the default choice costs. The regret of a cell is the time of the default over that of the fastest way
 that Copse could be forced to. Over emulated nodes, the MPI's own collective is a way, too.
 
-The fastest way is found first. Then it and the default are measured anew, side by side, so that luck in the race does not count as
-regret. If the default is faster then, the regret of the cell is 1.
+The fastest way is found first. Then it, the default and, if it is given, a table are measured anew, side by side, so that luck in the
+race does not count as regret. The fastest of all that was measured then has the regret 1, whatever it is, so all are judged alike.
 """
 
 import json
@@ -66,7 +66,7 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
             only.confirm(winners[mode], 1, FINAL.batches, FINAL.seconds)
             final.merge(only.times)
             if table is not None:
-                tuned.merge(only.launch("tuned", {}, FINAL.batches, FINAL.seconds, COPSE_TUNING=str(table)))
+                tuned.merge(only.launch("tuned", only.defaults, FINAL.batches, FINAL.seconds, COPSE_TUNING=str(table)))
     if learning:
         say(f"{contests.name}: learning")
         learned = _learned(contests, learning)
@@ -74,12 +74,14 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
     for spot in spots:
         for mode in modes:
             cell = (spot, mode)
-            if cell not in final.us:
+            if cell not in final.us or cell not in contests.times.us:  # what was not raced has no best way
                 continue
-            default = final.of(cell, contest.DEFAULT)
-            best = min(winners[mode][spot], contest.DEFAULT, key=lambda way, cell=cell: final.of(cell, way))
-            others = [None if math.isinf(us := times.of(cell, contest.DEFAULT)) else us for times in (tuned, learned)]
-            result.append(Regret(ranks, contests.nodes, contests.heap, spot.call, spot.bytes, mode, str(best) or "default", final.of(cell, best), default, *others))
+            winner = winners[mode][spot]
+            times_of = {str(winner) or "default": final.of(cell, winner), "default": final.of(cell, contest.DEFAULT),
+                        "the table": tuned.of(cell, contest.DEFAULT), "what was learned": learned.of(cell, contest.DEFAULT)}  # fmt: skip
+            best = min(times_of, key=times_of.get)
+            others = [None if math.isinf(us := times_of[name]) else us for name in ("the table", "what was learned")]
+            result.append(Regret(ranks, contests.nodes, contests.heap, spot.call, spot.bytes, mode, best, times_of[best], times_of["default"], *others))
     return result
 
 
@@ -91,7 +93,7 @@ def _learned(contests: contest.Contest, seconds: float) -> contest.Times:
     for spot in contests.spots:
         for mode in contests.modes:
             alone = replace(contests, spots=[spot], modes=(mode,), times=contest.Times())
-            times.merge(alone.launch(f"learning {spot.call} {spot.bytes} {mode}", {}, batches, seconds / batches, COPSE_LEARN="1"))
+            times.merge(alone.launch(f"learning {spot.call} {spot.bytes} {mode}", alone.defaults, batches, seconds / batches, COPSE_LEARN="1"))
     last = contest.Times()
     for cell, ways in times.us.items():
         for way, us in ways.items():

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
-from . import flavours, paths, upc_libraries, variables
+from . import flavours, native, paths, upc_libraries, variables
 from .errors import CopseError
 
 HEAP = "libcopse-heap.so"
@@ -253,6 +253,7 @@ def chosen_variables(options: Options) -> dict[str, str]:
 
 
 def become(program: str, command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+    native.restore_signals()
     try:
         os.execve(program, command, environment)
     except OSError as refused:

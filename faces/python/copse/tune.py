@@ -2,7 +2,7 @@
 
 Every way that could run a call is raced against the default and against the MPI's own collective (contest.py). The table has a row
 where another way is faster by more than noise, and none elsewhere. The row also holds for sizes and numbers of ranks near those that
-were measured, up to the geometric mean with the next ones.
+were measured, up to the geometric mean with the next ones. Below and above all measured sizes, it holds for up to a factor of 4.
 """
 
 import math
@@ -27,6 +27,8 @@ QUICK_SIZES = "4K,64K,1M"
 GAIN = 1.04  # a way that is faster by less than this gets no row
 QUICK_WAYS = 5
 CALIBRATING = 10  # seconds
+AROUND = 4  # a row holds for sizes that are smaller or larger than all measured ones by at most this factor
+LINE = 120  # bytes that travel in a signal's own line; longer messages go in other ways
 MOST_RANKS = 64  # unless the user asks for more: the table's rows hold for up to twice as many
 CONFIRMING = {True: (2, 2, 0.002), False: (3, 3, 0.005)}  # if quick or not: launches, batches of each, seconds of a batch
 
@@ -84,8 +86,13 @@ def measured_machine(output: Path, journal: contest.Journal, say: Callable[[str]
     return calibrate.machine_argument(path)
 
 
+def bounds_of(sizes: list[int]) -> tuple[int, int]:
+    """Returns the least and the largest size for which rows may hold, if these sizes were measured, in ascending order."""
+    return 0 if sizes[0] <= LINE else max(LINE + 1, sizes[0] // AROUND), AROUND * sizes[-1]
+
+
 def rows_of(race: contest.Contest, sizes: list[int], ranks: list[int | None], turns: bool) -> list[dict]:
-    bytes_of = ranges(sizes, 0, None)
+    bytes_of = ranges(sizes, *bounds_of(sizes))
     rows: list[dict] = []
     for won in won_in(race):
         around = (0, None) if won.spot.call == "barrier" else tuple(bytes_of[won.spot.bytes])
@@ -114,7 +121,7 @@ def tune_command(
     flavour = flavours.find(mpi)
     sides = contest.sides_of(flavour, heap)
     processors = len(os.sched_getaffinity(0))
-    counts = list(bench.chosen_numbers(ranks, "number of ranks", 1)) if ranks else rank_counts(processors, quick)
+    counts = sorted(set(bench.chosen_numbers(ranks, "number of ranks", 1))) if ranks else rank_counts(processors, quick)
     if min(counts) < 2:
         raise CopseError("one rank has nothing to choose", "use e.g. --ranks 2,8")
     lengths = sorted(set(bench.chosen_numbers(sizes or (QUICK_SIZES if quick else SIZES), "size", 8, suffixes=True)))
