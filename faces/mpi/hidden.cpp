@@ -173,7 +173,8 @@ Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_m
   others[0] &= ~std::uint64_t{1};  // stream 0 is this wire's
   made->give_back(others);
   known().all.push_back(made);
-  if (of_world && known().of_world == nullptr) known().of_world = made;
+  // Several threads may make one at the same time, and end in another order on each rank. The ids are the same on all ranks.
+  if (auto& world = known().of_world; of_world && (world == nullptr || made->id() < world->id())) world = made;
   return {made, 0, {}};
 }
 

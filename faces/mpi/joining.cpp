@@ -47,7 +47,8 @@ constexpr int kHiddenMax = 128, kLeadersMax = 128;
 
 // The first thing that each rank sends to the others. Its size is the same in every build of Copse.
 struct FirstWord {
-  std::uint64_t build, willing, host, driver;
+  static constexpr std::uint64_t kDriver = 1, kRounds = 2;  // driver_loaded(), and CommState::rounds_by_mpi
+  std::uint64_t build, willing, host, flags;
   std::int32_t hidden, leaders;
   communicator::KinWord kin;
 };
@@ -142,7 +143,7 @@ bool found(CommState& state, Clock::time_point& begin) {
   const FirstWord mine{build_id(),
                        settings().disable ? 0u : 1u,
                        communicator::host_of(settings(), state.rank, state.ranks),
-                       driver_loaded() ? 1u : 0u,
+                       (driver_loaded() ? FirstWord::kDriver : 0) | (state.rounds_by_mpi ? FirstWord::kRounds : 0),
                        Hidden::live(),
                        Leaders::live(),
                        offer.word()};
@@ -163,7 +164,8 @@ bool found(CommState& state, Clock::time_point& begin) {
     one_host = one_host && word.host == all.front().host;
     hidden = std::max(hidden, word.hidden);
     leaders = std::max(leaders, word.leaders);
-    state.devices = state.devices || word.driver != 0;
+    state.devices = state.devices || (word.flags & FirstWord::kDriver) != 0;
+    state.rounds_by_mpi = state.rounds_by_mpi || (word.flags & FirstWord::kRounds) != 0;
     offers.push_back(word.kin);
   }
   std::optional<Neighborhood> met = meet_neighbors(state.comm, *bootstrap, state.no_neighbors);

@@ -29,7 +29,9 @@ struct CommState : std::enable_shared_from_this<CommState> {
   std::vector<std::weak_ptr<communicator::Communicator>> served_lanes;  // the same ranks with helpers, each for one persistent call
   std::vector<int> members;  // ranks of the world; empty: nobody has asked yet
   communicator::Early early;  // counts calls that are passed on because Copse has not begun
-  bool rounds_by_mpi = false;  // the MPI has made started reductions whose bits depend on who makes them
+  // The MPI has made started reductions whose bits depend on who makes them. All ranks say the same once Copse serves the
+  // communicator.
+  bool rounds_by_mpi = false;
   std::unique_ptr<const Neighbors> neighbors;  // null: calls among neighbours are passed on
   std::string no_neighbors;  // the reason why `neighbors` is null
   std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first

@@ -33,8 +33,6 @@ class MessageWire : public engine::Wire {
   [[nodiscard]] virtual int there(int peer) const = 0;
   [[nodiscard]] virtual int tag_to(int peer, int tag) const = 0;
   [[nodiscard]] virtual int tag_from(int peer, int tag) const = 0;
-  // Says that messages may still come to these tags.
-  virtual void spoil() {}
 
  private:
   MPI_Comm comm_;
@@ -64,6 +62,7 @@ class MpiWire final : public MessageWire {
   bool delegate(const engine::LeadersCall& what, int tag, std::uint64_t ticket) override;
   engine::Wired collect(int tag, std::uint64_t ticket) override;
   void abandon() override;
+  void spoil() override { (first_ == nullptr ? *this : *first_).spoiled_ = true; }
 
  private:
   MpiWire(MpiWire& first, int first_tag) : MessageWire(first.comm()), first_(&first), first_tag_(first_tag) {}
@@ -73,7 +72,6 @@ class MpiWire final : public MessageWire {
   }
   [[nodiscard]] int tag_to(int, int tag) const override { return first_tag_ + tag; }
   [[nodiscard]] int tag_from(int, int tag) const override { return first_tag_ + tag; }
-  void spoil() override { (first_ == nullptr ? *this : *first_).spoiled_ = true; }
 
   MpiWire* first_ = nullptr;  // in a lane, the wire whose stream the lane uses; otherwise null
   Stream stream_;             // empty in a lane

@@ -16,6 +16,8 @@ constexpr Bounds any{};
 constexpr Bounds upto(std::size_t most) { return {0, most}; }
 constexpr Bounds over(std::size_t less) { return {less + 1}; }
 constexpr Bounds between(std::size_t less, std::size_t most) { return {less + 1, most}; }
+// Numbers of ranks that double up in at most as many rounds as a rank has areas.
+constexpr Bounds doubling{5, std::size_t{1} << plan::kPublishArea};
 constexpr Bounds together(std::size_t most) { return {0, most, true}; }
 
 constexpr Rule kRules[] = {

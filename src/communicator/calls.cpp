@@ -321,7 +321,8 @@ void Communicator::outside_is_over() {
 
 void Communicator::refuse(std::uint64_t number) {
   State& state = *state_;
-  if (state.ranks == 1 || state.group->wire != nullptr) return;
+  if (state.ranks == 1) return;
+  if (engine::Wire* const wire = state.wire()) return wire->spoil();  // others may have sent what this rank should have taken
   const auto job = make_job();
   job->number = number;
   job->stage = Job::Stage::refusing;
@@ -329,7 +330,8 @@ void Communicator::refuse(std::uint64_t number) {
 }
 
 void Communicator::refuse_all() {
-  if (state_->ranks > 1 && state_->group->wire == nullptr) state_->seat.executor->refuse_from(1);
+  if (engine::Wire* const wire = state_->wire()) wire->spoil();
+  else if (state_->ranks > 1) state_->seat.executor->refuse_from(1);
   state_->seat.keeps_memory = true;
 }
 

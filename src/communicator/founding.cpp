@@ -245,6 +245,8 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   kin.id = {census.cards.front().process, census.cards.front().founded};
   kin.ground = {census.card(census.leader()), census.leader()};
   kin.conditions.places = placement_of(census.cards, settings);
+  const algorithms::Groups nodes(static_cast<int>(census.cards.size()), &kin.conditions.places, topology::Level::node);
+  kin.conditions.most_on_a_node = static_cast<int>(nodes.largest());
   for (const Card& card : census.cards) kin.reached.pids.push_back(card.pid);
   using Stores = choose::Stores;
   const bool measured = settings.slots == Stores::measured;

@@ -29,7 +29,9 @@ int Group::first_ended() const {
 
 LaneGround Group::lane_ground() const {
   const std::size_t most = wire != nullptr ? wire->lanes_most() : SIZE_MAX;
-  return {*bootstrap, kin->ground, plot.segment, kin->conditions.capabilities.ranks_here, most, settings.first_ticket};
+  const Conditions& conditions = kin->conditions;
+  return {*bootstrap, kin->ground,          plot.segment, conditions.capabilities.ranks_here, conditions.most_on_a_node,
+          most,       settings.first_ticket};
 }
 
 std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment& where, engine::Wire* over, std::uint64_t ticket) const {

@@ -46,6 +46,7 @@ struct Conditions {
   Capabilities capabilities;
   choose::Situation situation;
   topology::Placement places;
+  int most_on_a_node = 1;  // ranks
   Tuning tuning;
 };
 

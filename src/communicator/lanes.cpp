@@ -71,12 +71,13 @@ bool Lanes::reclaim(Bootstrap& bootstrap) {
   return true;
 }
 
-// Adds a block of lanes. If that is not possible, `why_not` says why.
+// Adds a block of lanes, as many on each node. If that is not possible, `why_not` says why.
 void Lanes::grow(const LaneGround& among, std::string& why_not) {
   const engine::Geometry geometry = lane_geometry(among.main.geometry());
   const std::size_t lane_bytes = engine::Segment::bytes(geometry, among.ranks_here);
   std::size_t count = std::min(std::max(kFirstBlock, 4 * blocks_.size() * kFirstBlock), kBlockMost);
-  count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / lane_bytes));
+  const std::size_t largest = engine::Segment::bytes(geometry, among.most_on_a_node);  // a lane on the node with the most ranks
+  count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / largest));
   count = std::min(count, among.most - std::min(among.most, entries_.size()));
   if (count == 0) {
     why_not = "more persistent calls at a time than the MPI has tags for";

@@ -27,7 +27,7 @@ struct LaneGround {
   Bootstrap& bootstrap;
   const Ground& ground;
   const engine::Segment& main;  // where the communicator's own stream runs
-  int ranks_here;
+  int ranks_here, most_on_a_node;
   std::size_t most;             // lanes that the wire can tell apart
   std::uint64_t first_ticket;   // of a new lane
 };

@@ -49,6 +49,7 @@ struct Communicator::State final : Progress::Task {
   void begin_in(std::shared_ptr<Group> joined) noexcept;
   bool rest() override;
   [[nodiscard]] const void* whole() const override { return group.get(); }
+  [[nodiscard]] engine::Wire* wire() const { return seat.wire ? seat.wire.get() : group->wire.get(); }  // null on one node
 
   // calls.cpp
   Outcome run(const Arguments& arguments);

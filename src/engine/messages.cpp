@@ -6,11 +6,6 @@
 #include "engine/kernels/kernels.hpp"
 
 namespace copse::engine {
-namespace {
-
-constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes of a message that are kept for the next call
-
-}  // namespace
 
 template <class Ask>
 Outcome Messages::answer_to(std::uint64_t ticket, Ask&& ask) {
@@ -59,9 +54,10 @@ Outcome Messages::send(const Op& op, const Call& call, const Fragment& fragment)
   if (pieces_.empty()) return go(nullptr, 0);
   if (pieces_.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
   std::vector<std::byte>& bytes = packed_of(op, fragment).bytes;
+  held_ -= bytes.capacity();
   bytes.clear();
   for (const Piece& piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
-  much_ |= bytes.size() > kKept;
+  held_ += bytes.capacity();
   return go(bytes.data(), bytes.size());
 }
 
@@ -78,9 +74,10 @@ Outcome Messages::expect(const Op& op, const Call& call, const Fragment& fragmen
   if (pieces_.size() == 1 && op.message.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
   std::size_t bytes = 0;
   for (const Piece& piece : pieces_) bytes += piece.bytes;
+  held_ -= packed.bytes.capacity();
   if (packed.bytes.size() < bytes) packed.bytes.resize(bytes);
+  held_ += packed.bytes.capacity();
   packed.comes = true;
-  much_ |= bytes > kKept;
   return go(packed.bytes.data(), bytes);
 }
 
@@ -120,10 +117,12 @@ void Messages::abandon() {
 }
 
 void Messages::shrink() {
-  if (!std::exchange(much_, false)) return;
-  for (Ring& ring : packed_)
-    for (Packed& message : ring)
-      if (message.bytes.size() > kKept) std::vector<std::byte>().swap(message.bytes);
+  for (std::size_t number = packed_.size(); number-- > 0 && much();) {
+    for (Packed& message : packed_[number]) {
+      held_ -= message.bytes.capacity();
+      std::vector<std::byte>().swap(message.bytes);
+    }
+  }
 }
 
 }  // namespace copse::engine

@@ -35,9 +35,9 @@ class Messages {
   // Takes back the memory of messages that will not come.
   void abandon();
 
-  // Frees memory that only large messages need, if there is any.
+  // Frees memory until no more is held than is kept for the next call. much() tells whether there is more.
   void shrink();
-  [[nodiscard]] bool much() const { return much_; }
+  [[nodiscard]] bool much() const { return held_ > kKept; }
 
  private:
   // A contiguous piece of a message. Adjacent pieces are merged.
@@ -50,6 +50,7 @@ class Messages {
     std::size_t taken = 0;
     bool comes = false;  // the message comes to `bytes`, not to its place
   };
+  static constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes that are kept for the next call, of all messages together
   // The fragments of a message that may be under way at a time: as many as a loop has iterations between the step that starts
   // a message and the step that ends it.
   static constexpr std::size_t kUnderway = plan::kLeastDepth;
@@ -66,7 +67,7 @@ class Messages {
   Operands& operands_;
   std::vector<Piece> pieces_;
   std::vector<Ring> packed_;  // by the messages' numbers in the program, and by the fragments' numbers in the call
-  bool much_ = false;  // some of these messages are larger than what is kept
+  std::size_t held_ = 0;  // bytes that these messages have memory for
 };
 
 }  // namespace copse::engine

@@ -5,11 +5,19 @@
 #include <cstring>
 
 namespace copse::engine {
+namespace {
+
+// A buffer at address 0 has blocks at absolute addresses (MPI_BOTTOM).
+std::byte* at(std::byte* buffer, const Block& block) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(block.offset));
+}
+
+}  // namespace
 
 bool StandIns::reachable(const Peer& heap, const Half& side) const {
   for (const Block& block : side.blocks) {
     const std::size_t bytes = block.count * call_.element_bytes;
-    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side.buffer + block.offset) - heap.heap_base;
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(at(side.buffer, block)) - heap.heap_base;
     if (bytes > 0 && !(offset < heap.heap_bytes && bytes <= heap.heap_bytes - offset)) return false;
   }
   return true;
@@ -24,14 +32,14 @@ void StandIns::stand_in(Half& side, bool filled) const {
   side.memory.resize(bytes);
   for (std::size_t i = 0; filled && i < side.blocks.size(); ++i)
     if (side.blocks[i].count > 0)
-      std::memcpy(side.memory.data() + side.packed[i].offset, side.buffer + side.blocks[i].offset,
+      std::memcpy(side.memory.data() + side.packed[i].offset, at(side.buffer, side.blocks[i]),
                   side.blocks[i].count * call_.element_bytes);
 }
 
 StandIns::StandIns(const Program& program, const Call& call, int me, const Peer& heap) : call_(call) {
   const auto side_of = [&](plan::Extent extent, const void* buffer, const Block* table) {
     Half side;
-    if (buffer == nullptr) return side;
+    if (buffer == nullptr && table == nullptr) return side;
     side.buffer = static_cast<std::byte*>(const_cast<void*>(buffer));
     const auto count = static_cast<std::size_t>(plan::blocks_in(extent, program.ranks));
     for (std::size_t i = 0; i < count; ++i) {
@@ -68,12 +76,16 @@ StandIns::StandIns(const Program& program, const Call& call, int me, const Peer&
   if (!usable_) errno = ENOMEM;
 }
 
+// What the call has left as it was is not written, because it may be memory that can only be read: in a broadcast, the buffer of
+// the root is its output, too.
 void StandIns::deliver() const {
   if (output_.memory.empty()) return;
-  for (std::size_t i = 0; i < output_.blocks.size(); ++i)
-    if (output_.blocks[i].count > 0)
-      std::memcpy(output_.buffer + output_.blocks[i].offset, output_.memory.data() + output_.packed[i].offset,
-                  output_.blocks[i].count * call_.element_bytes);
+  for (std::size_t i = 0; i < output_.blocks.size(); ++i) {
+    const std::size_t bytes = output_.blocks[i].count * call_.element_bytes;
+    std::byte* const there = at(output_.buffer, output_.blocks[i]);
+    const std::byte* const here = output_.memory.data() + output_.packed[i].offset;
+    if (bytes > 0 && std::memcmp(there, here, bytes) != 0) std::memcpy(there, here, bytes);
+  }
 }
 
 }  // namespace copse::engine

@@ -116,6 +116,25 @@ TEST(Lanes, OverSeveralNodes) {
   EXPECT_EQ(run_ranks(Kind::threads, 4, settings, start_in_own_orders), "");
 }
 
+// The more ranks a node has, the more memory a lane takes there. With 20 ranks on one node and 19 on the other, all ranks must
+// still run out of lanes at the same time.
+TEST(Lanes, OverNodesOfUnlikeSize) {
+  choose::Settings settings;
+  settings.nodes = 2;
+  const auto body = [](Communicator& comm) -> std::string {
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::string why;
+    for (int i = 0; i < 20; ++i) {
+      streams.push_back(std::make_unique<Stream>(comm, 0, why));
+      if (!streams.back()->has_lane()) return why;
+      streams.back()->start(i);
+      if (std::string wrong = streams.back()->end(); !wrong.empty()) return wrong;
+    }
+    return {};
+  };
+  EXPECT_EQ(run_ranks(Kind::threads, 39, settings, body), "");
+}
+
 std::size_t mapped() {
   std::ifstream maps("/proc/self/maps");
   std::size_t count = 0;

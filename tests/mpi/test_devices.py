@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from copse import flavours
+from copse import contest, flavours
 
 HERE = Path(__file__).parent
 RANKS = 3
@@ -50,6 +50,17 @@ def test_memory_of_a_device(launch, compile_mpi, libraries, name, driver):
         assert calls(done, rf"{call} +\w+ (?:line|slot|get|put).*?") >= RANKS * (ROUNDS - ON_DEVICE), done.stderr
     assert calls(done, "allreduce +started or persistent, where some rank may give memory of a device") == RANKS, done.stderr
     assert calls(done, r"barrier +\w+ (?:line|slot).*?") == RANKS * ROUNDS, done.stderr
+
+
+def test_a_table_may_leave_short_calls_to_the_mpi(launch, compile_mpi, libraries, tmp_path):
+    """Ranks ask one another by a short allreduce whether a buffer is a device's. Then the MPI makes that call, too."""
+    flavour, table = flavours.find("mpich"), tmp_path / "table.json"
+    contest.write_table(table, [{"collective": "allreduce", "bytes": [0, 64], "run": "mpi"}])
+    aware, stand_in = libraries(flavour, "libcuda.so.1")
+    program = compile_mpi(flavour, (HERE / "devices.c").read_text(), "devices")
+    done = launch(flavour, RANKS, stand_in, program=[program], COPSE_TRACE="1", LD_PRELOAD=f"{flavour.preload}:{aware}", COPSE_TUNING=str(table), timeout=60)
+    assert done.returncode == 0 and "right" in done.stdout, done.stdout + done.stderr
+    assert calls(done, r"gather +memory of a device") == RANKS * ON_DEVICE, done.stderr
 
 
 def test_nobody_asks_without_a_driver(launch, compile_mpi):

@@ -1,4 +1,4 @@
-"""Errors that only one rank meets, with error handlers that return (errors.c, faults.c, refused.c)."""
+"""Errors that only one rank meets, with error handlers that return (errors.c, faults.c, refused.c, stale.c)."""
 
 import re
 import subprocess
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-ERRORS, FAULTS, REFUSED = (Path(__file__).with_name(name) for name in ("errors.c", "faults.c", "refused.c"))
+from copse import flavours
+
+ERRORS, FAULTS, REFUSED, STALE = (Path(__file__).with_name(name) for name in ("errors.c", "faults.c", "refused.c", "stale.c"))
 STRICT = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
 THROWER = '#include <stdexcept>\nextern "C" void throw_it() { throw std::runtime_error("thrown"); }\n'
 
@@ -111,3 +113,14 @@ def test_ranks_that_give_what_mpi_does_not_allow_stay_in_step(launch, refused, f
     ended = re.search(r"passed: (\d+) ended with an error beside a rank that refused, (\d+) as they should", done.stdout)
     assert done.returncode == 0 and ended, done.stdout + done.stderr
     assert int(ended[1]) > 0 and int(ended[2]) > 0, ended[0]
+
+
+STALE_BY = [pytest.param(name, marks=() if name == "mpich" else pytest.mark.full) for name in flavours.NAMES]
+
+
+@pytest.mark.parametrize("name", STALE_BY)
+def test_what_a_refusing_rank_left_comes_to_no_other_communicator(launch, compile_mpi, name):
+    flavour = flavours.find(name)
+    program = compile_mpi(flavour, STALE.read_text(), "stale")
+    done = launch(flavour, 2, program=[program], COPSE_NODES="2", LD_PRELOAD=str(flavour.preload), timeout=60)
+    assert done.returncode == 0 and "stale: right" in done.stdout, done.stdout + done.stderr

@@ -80,6 +80,14 @@ def test_started_reductions_that_round_stay_with_the_mpi(late, name):
     assert ran(trace) > 0, trace
 
 
+def test_all_ranks_agree_on_who_rounds(launch, compile_mpi):
+    """One rank starts a reduction before MPI_Init, which no other rank can know."""
+    flavour = flavours.find("mpich")
+    program = compile_mpi(flavour, SOURCE.with_name("rounded.c").read_text(), "rounded")
+    done = launch(flavour, 3, program=[program], timeout=60)
+    assert done.returncode == 0 and "rounded: right" in done.stdout, done.stdout + done.stderr
+
+
 @MPIS
 def test_sums_on_two_ranks_may_change(late, name):
     """Two numbers have one sum, so these wait as other calls do."""

@@ -146,6 +146,15 @@ def test_shared_heap(launch, flavour):
         assert "no direct reach" not in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.full)])
+def test_shared_heap_where_the_kernel_copies_nothing(launch, flavour, ranks):
+    """Then buffers outside the heap are copied there and back. Those that can only be read are not written."""
+    preload = f"{flavour.preload}:{paths.PRELOAD_FOLDER / 'libcopse-heap.so'}"
+    for part in ("standard", "derived"):
+        done = launch(flavour, ranks, part, LD_PRELOAD=preload, COPSE_REACH="direct", timeout=200)
+        assert passed(done, part), done.stdout + done.stderr
+
+
 def test_mpi4py(launch, flavour):
     done = launch(flavour, 3, program=[flavour.python, MPI4PY_SCRIPT], COPSE_TRACE="1")
     assert done.returncode == 0 and "fine" in done.stdout, done.stdout + done.stderr

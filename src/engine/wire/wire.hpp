@@ -61,6 +61,8 @@ class Wire {
   }
   // Stops expecting messages, so that their memory belongs to the caller again. The wire is not used after that.
   virtual void abandon() = 0;
+  // Says that messages may come to this wire that this rank never expects. So no other wire may ever get them.
+  virtual void spoil() {}
 
   // Returns a wire among these ranks for the calls of another stream, whose `number` counts from 0. Messages of different streams
   // do not meet. The result must not outlive this wire. There are lanes_most() lanes, the same number on all ranks.
