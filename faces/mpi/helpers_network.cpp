@@ -2,6 +2,7 @@
 #include "helpers_network.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
@@ -33,7 +34,7 @@ class HelpersWire final : public MessageWire {
   RanksNetwork& network_;
   std::vector<std::int32_t> numbers_;
   int stream_;
-  bool spoiled_ = false;
+  std::atomic<bool> spoiled_{false};  // any thread may say so
 };
 
 }  // namespace

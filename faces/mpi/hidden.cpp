@@ -168,13 +168,15 @@ Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_m
     why_not = "too many communicators over several nodes at a time, each of other ranks";
     return {};
   }
+  std::shared_ptr<Hidden> before;  // goes when the lock has gone
   const std::lock_guard lock(known().mutex);
   Hidden::Streams others = made->take_all();
   others[0] &= ~std::uint64_t{1};  // stream 0 is this wire's
   made->give_back(others);
   known().all.push_back(made);
   // Several threads may make one at the same time, and end in another order on each rank. The ids are the same on all ranks.
-  if (auto& world = known().of_world; of_world && (world == nullptr || made->id() < world->id())) world = made;
+  if (auto& world = known().of_world; of_world && (world == nullptr || made->id() < world->id()))
+    before = std::exchange(world, made);
   return {made, 0, {}};
 }
 

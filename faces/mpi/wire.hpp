@@ -1,6 +1,7 @@
 // The wire between nodes: MPI point-to-point messages on a communicator that the program never sees (hidden.hpp).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <utility>
@@ -76,7 +77,7 @@ class MpiWire final : public MessageWire {
   MpiWire* first_ = nullptr;  // in a lane, the wire whose stream the lane uses; otherwise null
   Stream stream_;             // empty in a lane
   int first_tag_;
-  bool spoiled_ = false;
+  std::atomic<bool> spoiled_{false};  // any thread may say so
   MPI_Comm program_ = MPI_COMM_NULL;
   std::unique_ptr<Leaders> leaders_;  // null if no leaders were gathered, as in a lane
 };

@@ -234,8 +234,7 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
     prices.chosen = {chosen, pricer.price(call, chosen)};
     constexpr int kRadices[] = {2};  // others would make whoever asks wait, and are seldom among the first
     prices.next = next_of(pricer.all(call, kRadices), chosen);
-    if (!query.needs.strict && query.situation.nodes == 1)
-      prices.helpers = advise_on_helpers(call, scene.machine, query.situation, prices.chosen.price);
+    if (!query.needs.strict && query.situation.nodes == 1) prices.helpers = advise_on_helpers(call, scene.machine, query.situation);
   } catch (const std::invalid_argument& lacking) {
     prices.why_not = lacking.what();
   }

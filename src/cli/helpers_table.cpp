@@ -109,14 +109,14 @@ void print_helpers(const PricedCall& call, const price::Parameters& machine, int
 }
 
 std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const price::Parameters& machine,
-                                               const choose::Situation& situation, const price::Price& price) {
+                                               const choose::Situation& situation) {
   const int ranks = situation.ranks;
   const auto rows = algorithms::every();
   if (std::none_of(rows.begin(), rows.end(), [&](const auto& row) { return row.collective == call.collective && row.served(); }))
     return std::nullopt;
   const int left = static_cast<int>(machine.machine.cores().size()) - ranks;
   if (left < 1 || situation.oversubscribed) return HelpersAdvice{};
-  const Cell without{ranks, 0, price.ns, price.overhead_ns};
+  const Cell without = priced(call, machine, situation, ranks, 0);
   const Cell with = priced(call, machine, situation, ranks, std::min(left, std::max(1, ranks / kForEach)));
   return HelpersAdvice{with.helpers,
                        with.latency,

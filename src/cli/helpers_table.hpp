@@ -24,8 +24,8 @@ struct HelpersAdvice {
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string json() const;
 };
-// Returns nothing if helpers do not serve the collective. `price` is that of the call without helpers in this situation.
+// Returns nothing if helpers do not serve the collective. Both prices are for ranks that sit together, by the built-in rules.
 [[nodiscard]] std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const price::Parameters& machine,
-                                                             const choose::Situation& situation, const price::Price& price);
+                                                             const choose::Situation& situation);
 
 }  // namespace copse::cli

@@ -79,7 +79,7 @@ class Communicator {
   void outside_is_over();
   // Says that this rank does not make the call with this number, which pass() has returned. The other ranks may make it here.
   // Their calls end as `refused` if they need this rank. After that, the next calls of all ranks match again. Between nodes
-  // this does nothing.
+  // this only keeps messages that this rank should have taken away from other communicators.
   void refuse(std::uint64_t number);
   // Refuses all calls of this stream. The stream is a lane for a call that this rank could not describe.
   void refuse_all();

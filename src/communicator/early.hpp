@@ -34,7 +34,7 @@ class Early {
   // them. Only some of the later calls are timed.
   [[nodiscard]] bool is_timed() const {
     const std::uint64_t block = calls_ <= kFirstLook ? kEighth : kRarely;
-    return counts_ && calls_ > kWarm && calls_ % block == drawn(calls_ / block) % block;
+    return counts_ && calls_ > kWarm && calls_ % block == calls_ / block * kStride % block;
   }
   void add(double seconds) {
     ++timed_;
@@ -51,11 +51,9 @@ class Early {
 
  private:
   static constexpr std::uint64_t kWarm = 8, kEighth = 8, kRarely = 32, kMany = 1000;
-  // Returns a number that looks random. Programs repeat their calls, and the same place in each block would be the same call.
-  [[nodiscard]] static constexpr std::uint64_t drawn(std::uint64_t block) {
-    const std::uint64_t bits = (block + 1) * 0x9e3779b97f4a7c15;
-    return ((bits ^ bits >> 29) * 0xbf58476d1ce4e5b9) >> 32;
-  }
+  // In each block of calls, one is timed. Programs repeat their calls, so the place in the block moves on by a stride, and comes to
+  // every place before it comes to one again.
+  static constexpr std::uint64_t kStride = 13;
 
   bool counts_ = false;
   std::uint64_t calls_ = 0, look_at_ = 0, timed_ = 0;

@@ -17,7 +17,7 @@ constexpr double kMakingNs = 30000;  // a guess: the time to make the ways of a 
 constexpr double kTimingNs = 100;    // the time to time a call
 constexpr double kMostOfOne = 20;    // a call of a way costs at most so many times the current way: it may have lost a turn
 constexpr double kFar = 2;      // a way that is slower by this is no rival
-constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3;
+constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3, kLongestGlance = 256;
 constexpr double kForget = 1.1;  // the remembered time of an agreement grows by at most this factor with each agreement
 constexpr double kRarely = 1e5;  // calls between agreements, at most
 constexpr double kChanged = 1.3;  // a current way that has become so much slower or faster: the machine is another
@@ -142,11 +142,13 @@ std::optional<Learner::Change> Learner::judge(const Words& all, std::uint64_t nu
   const auto timed = static_cast<std::size_t>(std::max<std::int64_t>(0, -all[kTimed]));
   if (trial.form == Form::duel) subject.share = challenged / static_cast<double>(trial.end - trial.begin);
   if (timed < (trial.form == Form::glance ? kEnoughOfGlance : kEnough)) {
+    const std::uint64_t longest = trial.form == Form::glance ? kLongestGlance : kLongestWindow;
     std::uint64_t& window = trial.form == Form::glance ? subject.glance : subject.window;
-    if (window == kLongestWindow) put_off(trial, number);
-    window = std::min(kLongestWindow, 2 * window);
+    if (trial.end - trial.begin >= longest) put_off(trial, number);
+    window = std::min(longest, 2 * window);
     return std::nullopt;
   }
+  subject.put_off = 0;
   if (trial.form == Form::glance) subject.glance = std::max(kShortestGlance, subject.glance / 2);
   else looked(subject, static_cast<double>(all[kCurrent]), number);
   if (trial.form == Form::look) return std::nullopt;

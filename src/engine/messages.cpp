@@ -56,6 +56,9 @@ Outcome Messages::send(const Op& op, const Call& call, const Fragment& fragment)
   std::vector<std::byte>& bytes = packed_of(op, fragment).bytes;
   held_ -= bytes.capacity();
   bytes.clear();
+  std::size_t all = 0;
+  for (const Piece& piece : pieces_) all += piece.bytes;
+  bytes.reserve(all);
   for (const Piece& piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
   held_ += bytes.capacity();
   return go(bytes.data(), bytes.size());

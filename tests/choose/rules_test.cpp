@@ -73,6 +73,22 @@ TEST(Rules, NoneIsInVain) {
   }
 }
 
+// Some algorithms need an area for each round, and there are only so many.
+TEST(Rules, VeryManyRanksHaveAPlan) {
+  for (const int ranks : {16385, 32769, 65536})
+    for (const Collective collective : {Collective::scan, Collective::exscan, Collective::allreduce})
+      for (const std::size_t bytes : {8, 2000}) {
+        choose::Situation situation;
+        situation.ranks = ranks;
+        const choose::Decision decision = choose::choose({}, situation, collective, bytes, {.strict = true});
+        algorithms::Request request;
+        request.ranks = ranks;
+        request.carrier = decision.carrier;
+        request.radix = decision.radix;
+        EXPECT_EQ(decision.algorithm->refusal(request), "");
+      }
+}
+
 std::vector<choose::Situation> situations() {
   std::vector<choose::Situation> result;
   for (unsigned flags = 0; flags < 32; ++flags) {

@@ -312,7 +312,8 @@ class Contest:
         ways = {spot: way for spot, way in winners.items() if way != DEFAULT}
         for launch in range(launches):
             self.say(f"{self.name}: the fastest ways and the default, launch {launch + 1} of {launches}")
-            self.times.merge(self.launch(f"confirm {launch} winners", ways, batches, seconds))
+            if ways:
+                self.times.merge(self.launch(f"confirm {launch} winners", ways, batches, seconds))
             self.times.merge(self.launch(f"confirm {launch} default", self.defaults, batches, seconds))
 
 

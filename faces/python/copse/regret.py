@@ -2,7 +2,8 @@
 that Copse could be forced to. Over emulated nodes, the MPI's own collective is a way, too.
 
 The fastest way is found first. Then it, the default and, if it is given, a table are measured anew, side by side, so that luck in the
-race does not count as regret. The fastest of all that was measured then has the regret 1, whatever it is, so all are judged alike.
+race does not count as regret. The fastest of these has the regret 1, whatever it is. What is learned runs by itself, for longer, and is
+compared with that.
 """
 
 import json
@@ -77,10 +78,9 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
             if cell not in final.us or cell not in contests.times.us:  # what was not raced has no best way
                 continue
             winner = winners[mode][spot]
-            times_of = {str(winner) or "default": final.of(cell, winner), "default": final.of(cell, contest.DEFAULT),
-                        "the table": tuned.of(cell, contest.DEFAULT), "what was learned": learned.of(cell, contest.DEFAULT)}  # fmt: skip
+            times_of = {str(winner) or "default": final.of(cell, winner), "default": final.of(cell, contest.DEFAULT), "the table": tuned.of(cell, contest.DEFAULT)}
             best = min(times_of, key=times_of.get)
-            others = [None if math.isinf(us := times_of[name]) else us for name in ("the table", "what was learned")]
+            others = [None if math.isinf(us := times.of(cell, contest.DEFAULT)) else us for times in (tuned, learned)]
             result.append(Regret(ranks, contests.nodes, contests.heap, spot.call, spot.bytes, mode, best, times_of[best], times_of["default"], *others))
     return result
 
