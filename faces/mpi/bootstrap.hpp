@@ -68,13 +68,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
     std::memcpy(all, gathered, in_all);
     return true;
   }
-  bool errors_are_fatal() const override {
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    real().Comm_get_errhandler_(comm_, &handler);
-    if (handler == MPI_ERRORS_ARE_FATAL) return true;
-    if (handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
-    return false;
-  }
+  bool errors_are_fatal() const override { return mpi::errors_are_fatal(comm_); }
   bool may_wait_in_mpi() const override { return world_is_here() || progress()->any_thread_may_send(); }
   void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 

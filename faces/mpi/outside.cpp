@@ -106,7 +106,7 @@ std::vector<int> divide(bool helps, MPI_Comm& part) {
 // program's do not run, nor do its destructors, and what it has put into its buffers before MPI_Init is not written.
 void prepare_to_stay_outside() {
   const char* const value = std::getenv("COPSE_COLLECTIVE_PROCESSORS");
-  if (value == nullptr || !std::string_view(value).starts_with("out:")) return;
+  if (value == nullptr || !std::string_view(value).starts_with(choose::kAmongLaunched)) return;
   std::atexit([] {
     if (is_helper) _exit(0);
   });

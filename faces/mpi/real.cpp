@@ -254,6 +254,17 @@ static int places_of_grid(MPI_Comm comm) {
   return std::accumulate(sides.begin(), sides.end(), 1, std::multiplies<>());
 }
 
+void let_go(MPI_Errhandler handler) {
+  if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
+}
+
+bool errors_are_fatal(MPI_Comm comm) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  real().Comm_get_errhandler_(comm, &handler);
+  let_go(handler);
+  return handler == MPI_ERRORS_ARE_FATAL;
+}
+
 int topology_of(MPI_Comm comm) {
   int kind = MPI_UNDEFINED;
   if (real().Topo_test_(comm, &kind) != MPI_SUCCESS) return MPI_UNDEFINED;
@@ -271,7 +282,7 @@ int topology_of(MPI_Comm comm) {
   real().Comm_size_(comm, &ranks);
   const int places = kind == MPI_CART ? places_of_grid(comm) : kind == MPI_GRAPH ? first : ranks;
   real().Comm_set_errhandler_(comm, handler);
-  if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
+  let_go(handler);
   return places == ranks ? kind : MPI_UNDEFINED;
 }
 

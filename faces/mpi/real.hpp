@@ -131,6 +131,11 @@ bool in_fortran(const void* address);
 // MPI lacks something that Copse needs, it prints one line and returns false.
 bool find_real(const void* caller);
 
+// Gives back an error handler that the MPI has returned. The predefined ones are not freed.
+void let_go(MPI_Errhandler handler);
+// Tells whether the communicator's errors end the program.
+bool errors_are_fatal(MPI_Comm comm);
+
 // Returns a function of this process's MPI or of a tool behind Copse, or null. find_real() may come later.
 void* mpi_function(const char* name, const void* caller);
 

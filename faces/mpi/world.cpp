@@ -51,7 +51,7 @@ void stand_in(MPI_Comm comm, std::vector<int> members) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (real().Comm_get_errhandler_(MPI_COMM_WORLD, &handler) == MPI_SUCCESS) {
     real().Comm_set_errhandler_(comm, handler);
-    if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
+    let_go(handler);
   }
   real().Comm_set_name_(comm, "MPI_COMM_WORLD");
   members_kept = std::move(members);

@@ -47,10 +47,7 @@ void Site::take_part_in_lane(MpiRequest::Part part) const {
 // The MPI does not check every argument of every call, and might make the call without the other ranks. So the call
 // goes to the MPI only if errors are fatal: then the MPI's message is the last thing that the program hears.
 int Site::refuse(int error) const {
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  real().Comm_get_errhandler_(state.comm, &handler);
-  if (handler == MPI_ERRORS_ARE_FATAL) return pass_on(kInvalid);
-  if (handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
+  if (errors_are_fatal(state.comm)) return pass_on(kInvalid);
   if (settings().check && !state.copse->compare_refused(kInvalid.data())) give_up_together(state, name, kInvalid);
   if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
   if (persistent()) take_part_in_lane(MpiRequest::Part::refuses);

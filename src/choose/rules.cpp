@@ -16,8 +16,9 @@ constexpr Bounds any{};
 constexpr Bounds upto(std::size_t most) { return {0, most}; }
 constexpr Bounds over(std::size_t less) { return {less + 1}; }
 constexpr Bounds between(std::size_t less, std::size_t most) { return {less + 1, most}; }
-// Numbers of ranks that double up in at most as many rounds as a rank has areas.
-constexpr Bounds doubling{5, std::size_t{1} << plan::kPublishArea};
+// Numbers of ranks for which a rank has an area for each round of doubling up. Where ranks are no power of two, an allreduce by
+// recursive doubling needs two areas more than it has rounds.
+constexpr Bounds doubling{5, std::size_t{1} << plan::kPublishArea}, doubling_allreduce = upto(doubling.to / 2);
 constexpr Bounds together(std::size_t most) { return {0, most, true}; }
 
 constexpr Rule kRules[] = {

@@ -108,8 +108,8 @@ struct Reader {
     };
     bool sound = true;
     const std::string_view whole = value;
-    wanted.among_launched = value.starts_with("out:");
-    if (wanted.among_launched) value.remove_prefix(4);
+    wanted.among_launched = value.starts_with(kAmongLaunched);
+    if (wanted.among_launched) value.remove_prefix(kAmongLaunched.size());
     if (value.starts_with("cpus:")) {
       for (const std::string_view item : text::split(value.substr(5), ',')) wanted.processors.push_back(in(item, 0, 65535));
       sound = std::find(wanted.processors.begin(), wanted.processors.end(), -1) == wanted.processors.end() &&

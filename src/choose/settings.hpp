@@ -31,6 +31,7 @@ enum class Stores : unsigned char { measured, cached, streamed };
 enum class Waiting : unsigned char { chosen, spinning, yielding };
 
 inline constexpr int kHelpersMost = 64;  // on a node
+inline constexpr std::string_view kAmongLaunched = "out:";  // the value begins so if helpers are ranks that the launcher starts
 // The helper processes of a node (CDCP): a number of them, one for so many ranks, or one on each of some processors.
 struct CollectiveProcessors {
   int number = 0;            // 0: none, unless the others say so

@@ -36,7 +36,7 @@ void situation_in(Members& members, Rule& rule) {
   if (reach == nullptr) return;
   const std::string& word = reach->string();
   if (word != kDirectReach && word != kKernelReach && word != kStagedReach)
-    reach->refuse("no reach is called '" + word + "'" + text::instead_of(word, {kDirectReach, kKernelReach, kStagedReach}));
+    reach->refuse(text::unknown("reach", word, {kDirectReach, kKernelReach, kStagedReach}));
   ask(rule, kReach, word != kStagedReach);
   if (word != kStagedReach) ask(rule, kLoads, word == kDirectReach);
 }
@@ -56,9 +56,7 @@ Rule rule_in(const Json& row, const char* file, std::string& reason) {
   rule.file = file;
   const Json& name = members.need("collective");
   const auto collective = algorithms::collective_named(name.string());
-  if (!collective)
-    name.refuse("no collective is called '" + name.string() + "'" +
-                text::instead_of(name.string(), algorithms::collective_names()));
+  if (!collective) name.refuse(text::unknown("collective", name.string(), algorithms::collective_names()));
   rule.collective = *collective;
   if (const Json* const bytes = members.find("bytes")) rule.bytes = bounds_in(*bytes, kMostBytes);
   if (const Json* const ranks = members.find("ranks")) rule.ranks = bounds_in(*ranks, kMostRanks);

@@ -43,8 +43,7 @@ std::size_t index_in(std::string_view option, std::string_view word, const std::
 
 algorithms::Collective collective_in(std::string_view word) {
   const auto found = algorithms::collective_named(word);
-  if (!found)
-    refuse("no collective is called '" + std::string(word) + "'" + text::instead_of(word, algorithms::collective_names()));
+  if (!found) refuse(text::unknown("collective", word, algorithms::collective_names()));
   return *found;
 }
 

@@ -176,7 +176,7 @@ Options parse(Arguments arguments) {
 [[noreturn]] void unknown_algorithm(std::string_view word, std::vector<std::string> known) {
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  refuse("no algorithm is called '" + std::string(word) + "'" + text::instead_of(word, known));
+  refuse(text::unknown("algorithm", word, known));
 }
 
 std::vector<const Algorithm*> rows_of(const Options& options) {

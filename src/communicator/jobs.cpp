@@ -71,9 +71,6 @@ void Jobs::begin_in(const Group& group, engine::Executor& executor, Routes& rout
   group_ = &group;
   executor_ = &executor;
   routes_ = &routes;
-  rank_ = group.rank;
-  ranks_ = group.ranks;
-  traced_ = group.settings.trace;
 }
 
 void Jobs::begin(Job& job, const Arguments& arguments, bool settled) {
@@ -84,12 +81,12 @@ void Jobs::begin(Job& job, const Arguments& arguments, bool settled) {
   job.cut_off = {};
   job.seconds = 0;
   job.stage = Job::Stage::running;
-  if (ranks_ == 1) return begin_alone(job);
+  if (group_->ranks == 1) return begin_alone(job);
   if (!arguments.ragged) return bind(job, settled);
   // Either all ranks know the sizes already, or each rank tells the size of its block. For blocks of pairs, it tells the size
   // of the largest.
   const auto known = [&](const Block* blocks) {
-    for (int i = 0; i < ranks_; ++i) job.sizes.known.push_back(blocks[i].count);
+    for (int i = 0; i < group_->ranks; ++i) job.sizes.known.push_back(blocks[i].count);
   };
   if (const algorithms::Traits& traits = algorithms::traits_of(arguments.collective); traits.sizes_known()) {
     known(algorithms::one_for_each(traits.input) ? arguments.input_blocks : arguments.output_blocks);
@@ -147,15 +144,15 @@ void Jobs::ask(Job& job, Job::Stage stage, Collective collective, const void* in
 }
 
 void Jobs::tell_size(Job& job) {
-  job.sizes.mine = size_of(*job.arguments, rank_, ranks_);
-  job.sizes.told.resize(static_cast<std::size_t>(ranks_));
+  job.sizes.mine = size_of(*job.arguments, group_->rank, group_->ranks);
+  job.sizes.told.resize(static_cast<std::size_t>(group_->ranks));
   ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
 }
 
 // Takes the sizes from letters, which also say how long blocks are.
 void Jobs::read_letters(Job& job) {
-  job.sizes.told.resize(static_cast<std::size_t>(ranks_));
-  for (int other = 0; other < ranks_; ++other)
+  job.sizes.told.resize(static_cast<std::size_t>(group_->ranks));
+  for (int other = 0; other < group_->ranks; ++other)
     job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(executor_->told_by(other));
   take_sizes(job);
 }
@@ -164,13 +161,14 @@ void Jobs::read_letters(Job& job) {
 void Jobs::take_sizes(Job& job) {
   if (take_told(job)) [[likely]]
     return bind(job, false);
-  write_meant(job, rank_, ranks_);
+  write_meant(job, group_->rank, group_->ranks);
   if (algorithms::traits_of(job.arguments->collective).rooted()) {
     std::vector<std::uint64_t>& table = job.sizes.of_root;
     ask(job, Job::Stage::comparing, Collective::broadcast, table.data(), table.data(), table.size() * sizeof table[0],
         job.arguments->root);
   } else {
-    ask(job, Job::Stage::comparing, Collective::alltoall, job.sizes.pairs.data() + ranks_, job.sizes.pairs.data(), sizeof(Pair));
+    ask(job, Job::Stage::comparing, Collective::alltoall, job.sizes.pairs.data() + group_->ranks, job.sizes.pairs.data(),
+        sizeof(Pair));
   }
 }
 
@@ -178,11 +176,13 @@ void Jobs::describe_without_sizes(engine::Call& call, const Arguments& arguments
   describe(call, arguments, *group_);
   call.own = arguments.count;
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
-  const bool sees_all = !traits.rooted() || arguments.root == rank_;
+  const bool sees_all = !traits.rooted() || arguments.root == group_->rank;
   call.input_blocks = sees_all ? arguments.input_blocks : nullptr;
   call.output_blocks = sees_all ? arguments.output_blocks : nullptr;
-  if (sees_all) call.count = std::max({call.count, largest(call.input_blocks, ranks_), largest(call.output_blocks, ranks_)});
-  if (traits.pairs() && !traits.along_edges) call.told = std::bit_cast<std::uint64_t>(size_of(arguments, rank_, ranks_));
+  if (sees_all)
+    call.count = std::max({call.count, largest(call.input_blocks, group_->ranks), largest(call.output_blocks, group_->ranks)});
+  if (traits.pairs() && !traits.along_edges)
+    call.told = std::bit_cast<std::uint64_t>(size_of(arguments, group_->rank, group_->ranks));
 }
 
 // Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its
@@ -191,12 +191,13 @@ void Jobs::set_aside(Job& job) const {
   const Arguments& arguments = *job.arguments;
   const std::size_t size = arguments.element_bytes;
   if (algorithms::traits_of(arguments.collective).reduces) {
-    const std::size_t count = arguments.ragged ? job.sizes.known[static_cast<std::size_t>(rank_)] : job.now.call.count;
+    const std::size_t count = arguments.ragged ? job.sizes.known[static_cast<std::size_t>(group_->rank)] : job.now.call.count;
     job.aside.memory.resize(count * size);
     job.now.call.output = job.aside.memory.data();
     return;
   }
-  job.aside.blocks.resize(static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, ranks_)));
+  job.aside.blocks.resize(
+      static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, group_->ranks)));
   std::size_t total = 0;  // where the next block goes; blocks lie one after the other
   for (std::size_t i = 0; i < job.aside.blocks.size(); ++i) {
     job.aside.blocks[i] = {static_cast<std::ptrdiff_t>(total),
@@ -234,11 +235,11 @@ void Jobs::bind(Job& job, bool settled) {
     job.now.call.count = *std::max_element(job.sizes.known.begin(), job.sizes.known.end());
     const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
     if (!traits.pairs()) job.now.call.sizes = job.sizes.known.data();
-    if (traits.has_input(rank_, arguments.root)) job.now.call.input_blocks = arguments.input_blocks;
-    if (traits.has_output(rank_, arguments.root)) job.now.call.output_blocks = arguments.output_blocks;
+    if (traits.has_input(group_->rank, arguments.root)) job.now.call.input_blocks = arguments.input_blocks;
+    if (traits.has_output(group_->rank, arguments.root)) job.now.call.output_blocks = arguments.output_blocks;
   }
   if (job.now.call.count == 0 && algorithms::traits_of(arguments.collective).moves_data) {
-    if (traced_) job.now.route = &routes_->find(arguments, 0);  // the last route, if any, has exchanged the sizes
+    if (group_->settings.trace) job.now.route = &routes_->find(arguments, 0);  // the last route, if any, has exchanged the sizes
     job.stage = Job::Stage::over;
     job.outcome = verdict(job);
     return;
@@ -266,7 +267,7 @@ Outcome Jobs::advance(Job& job, bool polling) {
     return Outcome::done;
   }
   running = job.arguments->collective;
-  if (!traced_) return advance_untimed(job, polling);
+  if (!group_->settings.trace) return advance_untimed(job, polling);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = advance_untimed(job, polling);
   job.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -292,7 +293,7 @@ Outcome Jobs::advance_untimed(Job& job, bool polling) {
   if (job.stage == Job::Stage::comparing) {
     const Outcome outcome = executor_->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
-    clip(job, rank_, ranks_);
+    clip(job, group_->rank, group_->ranks);
     bind(job, false);
   }
   if (job.stage == Job::Stage::running) {
@@ -320,13 +321,13 @@ Outcome Jobs::verdict(Job& job) const {
   if (traits.pairs()) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   const bool gathers = traits.output_at_root;
   if (job.cut_off.from >= 0) return Outcome::truncated;
-  if (!arguments.ragged || arguments.root != rank_ || !traits.rooted()) return Outcome::done;
-  for (int other = 0; other < ranks_; ++other) {
+  if (!arguments.ragged || arguments.root != group_->rank || !traits.rooted()) return Outcome::done;
+  for (int other = 0; other < group_->ranks; ++other) {
     const auto i = static_cast<std::size_t>(other);
     const std::size_t given = gathers ? job.sizes.known[i] : arguments.input_blocks[i].count;
     const std::size_t room = gathers ? arguments.output_blocks[i].count : job.sizes.known[i];
     if (given <= room) continue;
-    job.cut_off = {gathers ? other : rank_, gathers ? rank_ : other, given, room};
+    job.cut_off = {gathers ? other : group_->rank, gathers ? group_->rank : other, given, room};
     return Outcome::truncated;
   }
   return Outcome::done;

@@ -60,8 +60,6 @@ class Jobs {
   const Group* group_ = nullptr;
   engine::Executor* executor_ = nullptr;
   Routes* routes_ = nullptr;
-  int rank_ = 0, ranks_ = 1;
-  bool traced_ = false;
   Job blocking_;
 };
 

@@ -52,7 +52,7 @@ Level level_of(const Json& word) {
     known.emplace_back(topology::level_name(level));
     if (known.back() == word.string()) return level;
   }
-  word.refuse("no level is called '" + word.string() + "'" + text::instead_of(word.string(), known));
+  word.refuse(text::unknown("level", word.string(), known));
 }
 
 Nearness nearness_of(const Json& object) {
@@ -205,7 +205,7 @@ Parameters parameters_of(const std::string& name_or_file) {
     known.emplace_back(each.name);
     if (each.name == name_or_file) return Parameters::from(Json::parse(each.text, name_or_file + ".json"));
   }
-  throw std::invalid_argument("no machine is called '" + name_or_file + "'" + text::instead_of(name_or_file, known) +
+  throw std::invalid_argument(text::unknown("machine", name_or_file, known) +
                               "; give a file with a name that ends in .json, or a path");
 }
 

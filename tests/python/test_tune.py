@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from copse import bench, contest, flavours, paths, regret, tune
+from copse import bench, contest, flavours, native, paths, regret, tune, variables
 from copse.errors import CopseError
 
 BCAST, WARM = contest.Spot("bcast", 4096), "warm"
@@ -45,6 +45,12 @@ def test_ranges_leave_no_gap(sizes):
 @pytest.mark.parametrize(("sizes", "bounds"), [([8, 512], (0, 2048)), ([120], (0, 480)), ([200, 4096], (121, 16384)), ([4096], (1024, 16384))])
 def test_rows_hold_only_near_what_was_measured(sizes, bounds):
     assert tune.bounds_of(sizes) == bounds
+
+
+def test_longer_messages_than_a_line_go_in_other_ways():
+    """`tune.LINE` is the payload of a line, as the library says."""
+    carriers = [native.query("explain", "allreduce", str(size), "-n", "2", environment=variables.without())[0]["carrier"] for size in (tune.LINE, tune.LINE + 1)]
+    assert carriers[0] == "line" != carriers[1]
 
 
 def test_a_row_needs_a_clear_gain():

@@ -458,14 +458,11 @@ def bench_command(
     rows = summarise(samples, all_sides)
     show(console, rows)
     written = write(output, grid, all_sides, samples, rows)
-    if failure:
-        console.print("written: " + ", ".join(str(file) for file in written), soft_wrap=True)
-        raise failure
     if plots.can_draw():
         written += draw(rows, output)
     else:
         progress.print(f"[yellow]no plots: {plots.WITHOUT}; {plots.REMEDY}[/]", soft_wrap=True)
-    if into is not None:
+    if into is not None and failure is None:
         result = json.loads((output / "results.json").read_text())
         words = (into.name if word == str(into) else word for word in sys.argv[2:])  # leaves out paths of this machine
         command = "build/bin/copse bench " + " ".join(words)
@@ -478,3 +475,5 @@ def bench_command(
         console.print(line, soft_wrap=True)
     for line in verdicts(geometric_means(rows)):
         console.print(line, soft_wrap=True, highlight=False)
+    if failure:
+        raise failure
