@@ -51,6 +51,7 @@ int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
     const Failures failures(count, requests);
     result = real().Testall(count, requests, flag, statuses);
     if (*flag != 0) result = failures.tell_some(result, count, nullptr, statuses);
+    else if (result != MPI_SUCCESS) failures.tell_freed(requests, statuses);
   }
   if (*flag == 0 && result == MPI_SUCCESS) go_on();
   return result;

@@ -3,6 +3,7 @@
 // that: to it the requests are generalized requests and receives, which belong to no communicator of the program's.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "requests.hpp"
@@ -44,6 +45,17 @@ class Failures {
     }
     if (first == nullptr) return result;
     return raise(*first), MPI_ERR_IN_STATUS;
+  }
+
+  // If a message has failed, MPI_Testall of MPICH 4 completes the requests that are over, although others are pending and its flag
+  // says so. This reports the failures of those in `requests` that the MPI has freed.
+  void tell_freed(const MPI_Request* requests, MPI_Status* statuses) const {
+    bool raised = false;
+    for (const Failure& failure : failed_) {
+      if (failure.persistent != nullptr || requests[failure.index] != MPI_REQUEST_NULL) continue;
+      if (statuses != MPI_STATUSES_IGNORE) statuses[failure.index].MPI_ERROR = failure.error;
+      if (!std::exchange(raised, true)) raise(failure);
+    }
   }
 
  private:

@@ -15,7 +15,7 @@
 #include "agreement.hpp"
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
-#include "communicator/kin.hpp"
+#include "communicator/kin_offer.hpp"
 #include "communicator/memory_room.hpp"
 #include "devices.hpp"
 #include "helpers.hpp"
@@ -47,12 +47,39 @@ constexpr int kHiddenMax = 128, kLeadersMax = 128;
 
 // The first thing that each rank sends to the others. Its size is the same in every build of Copse.
 struct FirstWord {
-  static constexpr std::uint64_t kDriver = 1, kRounds = 2;  // driver_loaded(), and CommState::rounds_by_mpi
+  // driver_loaded(), CommState::rounds_by_mpi, and COPSE_TRACE
+  static constexpr std::uint64_t kDriver = 1, kRounds = 2, kTraces = 4;
   std::uint64_t build, willing, host, flags;
   std::int32_t hidden, leaders;
   communicator::KinWord kin;
 };
 static_assert(sizeof(FirstWord) == 96, "builds of Copse that meet must be able to tell one another so");
+
+// What the first words of all ranks say.
+struct Together {
+  bool one_host = true;
+  std::uint64_t any = 0, every = ~any;    // flags
+  std::int32_t hidden = 0, leaders = 0;  // the most that any rank has
+  std::vector<communicator::KinWord> offers;
+};
+
+// Returns nothing, and the reason, if the ranks cannot work together.
+std::optional<Together> together(const std::vector<FirstWord>& words, std::string& why_not) {
+  Together said;
+  for (const FirstWord& word : words) {
+    const std::string who = "rank " + std::to_string(&word - words.data());
+    if (word.build != words.front().build) why_not = who + " runs another build of Copse than rank 0";
+    if (word.willing == 0) why_not = "COPSE_DISABLE, or a mistake in the variables, on " + who;
+    if (!why_not.empty()) return std::nullopt;
+    said.one_host = said.one_host && word.host == words.front().host;
+    said.any |= word.flags;
+    said.every &= word.flags;
+    said.hidden = std::max(said.hidden, word.hidden);
+    said.leaders = std::max(said.leaders, word.leaders);
+    said.offers.push_back(word.kin);
+  }
+  return said;
+}
 
 // The kin that this process knows, by their ranks in the world. The kin that were used last stay when their communicators are
 // gone, because programs split their world in the same way again. This is never destroyed (session.hpp).
@@ -143,7 +170,8 @@ bool found(CommState& state, Clock::time_point& begin) {
   const FirstWord mine{build_id(),
                        settings().disable ? 0u : 1u,
                        communicator::host_of(settings(), state.rank, state.ranks),
-                       (driver_loaded() ? FirstWord::kDriver : 0) | (state.rounds_by_mpi ? FirstWord::kRounds : 0),
+                       (driver_loaded() ? FirstWord::kDriver : 0) | (state.rounds_by_mpi ? FirstWord::kRounds : 0) |
+                           (settings().trace ? FirstWord::kTraces : 0),
                        Hidden::live(),
                        Leaders::live(),
                        offer.word()};
@@ -153,38 +181,28 @@ bool found(CommState& state, Clock::time_point& begin) {
     return false;
   }
   begin = Clock::now();
-  bool one_host = true;
-  std::int32_t hidden = 0, leaders = 0;
-  std::vector<communicator::KinWord> offers;
-  for (const FirstWord& word : all) {
-    const std::string who = "rank " + std::to_string(&word - all.data());
-    if (word.build != all.front().build) state.why_not = who + " runs another build of Copse than rank 0";
-    if (word.willing == 0) state.why_not = "COPSE_DISABLE, or a mistake in the variables, on " + who;
-    if (!state.why_not.empty()) return false;
-    one_host = one_host && word.host == all.front().host;
-    hidden = std::max(hidden, word.hidden);
-    leaders = std::max(leaders, word.leaders);
-    state.devices = state.devices || (word.flags & FirstWord::kDriver) != 0;
-    state.rounds_by_mpi = state.rounds_by_mpi || (word.flags & FirstWord::kRounds) != 0;
-    offers.push_back(word.kin);
-  }
+  const std::optional<Together> said = together(all, state.why_not);
+  if (!said) return false;
+  state.devices = (said->any & FirstWord::kDriver) != 0;
+  state.rounds_by_mpi = (said->any & FirstWord::kRounds) != 0;
+  if ((said->every & FirstWord::kTraces) != 0 && state.ranks == world_size()) expect_report_of_all();
   std::optional<Neighborhood> met = meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
   const auto connect = [&] {
     if (!met || !state.copse) return;
     state.neighbors = std::make_unique<const Neighbors>(std::move(met->mine));
     state.copse->connect(std::move(met->graph));
   };
-  if (may_have_helpers(one_host)) meet_helpers_of(state, all, *bootstrap);
-  if (communicator::KinOffer::is_common(offers)) {
-    state.copse = communicator::Communicator::create_among(offer, offers, bootstrap, settings(), progress());
+  if (may_have_helpers(said->one_host)) meet_helpers_of(state, all, *bootstrap);
+  if (communicator::KinOffer::is_common(said->offers)) {
+    state.copse = communicator::Communicator::create_among(offer, said->offers, bootstrap, settings(), progress());
     connect();
     if (state.copse) return true;
   }
   std::unique_ptr<MpiWire> wire;
-  if (!one_host) {
-    Stream stream = open_stream(state.comm, *bootstrap, hidden < kHiddenMax, state.why_not);
+  if (!said->one_host) {
+    Stream stream = open_stream(state.comm, *bootstrap, said->hidden < kHiddenMax, state.why_not);
     if (stream.hidden == nullptr) return false;
-    wire = std::make_unique<MpiWire>(std::move(stream), leaders < kLeadersMax ? state.comm : MPI_COMM_NULL);
+    wire = std::make_unique<MpiWire>(std::move(stream), said->leaders < kLeadersMax ? state.comm : MPI_COMM_NULL);
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
   connect();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -65,6 +66,8 @@ void merge(const std::string& packed) {
   }
 }
 
+std::atomic<bool> all_report{false};
+
 void print_table(const char* heading, const std::map<std::pair<std::string, std::string>, communicator::Tally>& rows) {
   if (rows.empty()) return;
   std::fprintf(stderr, "copse: %-14s %-44s %12s %16s %12s %12s\n", "call", heading, "calls", "bytes", "seconds", "us/call");
@@ -81,7 +84,6 @@ double seconds_in(const std::map<std::pair<std::string, std::string>, communicat
 }
 
 void print(int ranks) {
-  std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
   print_table("ran by (algorithm, carrier)", trace.ran);
   print_table("passed on to the MPI because", trace.passed_on);
   for (const std::string& line : trace.learned) std::fprintf(stderr, "copse: learned: %s\n", line.c_str());
@@ -173,10 +175,16 @@ void note_resources() {
     if (std::filesystem::read_symlink(entry, unreadable).string().starts_with("/memfd:copse")) ++peaks["descriptors"];
 }
 
-void print_report() {
+void expect_report_of_all() { all_report.store(true); }
+
+void print_report(bool all_have_met) {
   int rank = 0;
   const int ranks = world_size();
   real().Comm_rank_(world(), &rank);
+  if (!all_have_met && !all_report.load()) {
+    std::fprintf(stderr, "copse: trace of rank %d alone: MPI_Init has bypassed Copse, so some ranks may lack it\n", rank);
+    return print(1);
+  }
   const std::string mine = pack_trace();
   const int size = static_cast<int>(mine.size());
   std::vector<int> sizes(static_cast<std::size_t>(ranks)), offsets(sizes.size());
@@ -193,6 +201,7 @@ void print_report() {
   notes.clear();
   peaks.clear();
   merge(all);
+  std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
   print(ranks);
 }
 

@@ -24,8 +24,11 @@ void remember(const CommState& state);
 void remember(const communicator::Trace& more);
 // Notes this rank's common memory and descriptors. Call it while the rank's communicators still exist.
 void note_resources();
-// Collective over the world. Merges all ranks' traces on rank 0, which prints them.
-void print_report();
+// Says that all ranks of the world will report, although they have not met in MPI_Init.
+void expect_report_of_all();
+// Merges all ranks' traces on rank 0, which prints them. This is collective over the world. If it is not certain that all ranks
+// report, each rank prints its own trace.
+void print_report(bool all_have_met);
 
 // Ends the program on all ranks, once the launcher has what this rank has printed.
 [[noreturn]] void abort_all(int status);

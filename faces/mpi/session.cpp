@@ -77,7 +77,7 @@ int finish(MPI_Comm, int, void*, void*) {
     finish_communicators();
     dismiss_helpers();
     if (settings().trace) remember_requests();
-    if (settings().trace) print_report();
+    if (settings().trace) print_report(have_met_all());
     end_standing_in();
     return MPI_SUCCESS;
   });

@@ -3,7 +3,7 @@
 // Cost: 2 D a + (P-1) n b at each of D levels of a node, and a + (P-1) n b between nodes.
 // Wins: small blocks on several nodes, because each node hears from every other node only once.
 #include "algorithms/patterns/exchange.hpp"
-#include "algorithms/patterns/trees.hpp"
+#include "algorithms/patterns/node_trees.hpp"
 
 namespace copse::algorithms {
 

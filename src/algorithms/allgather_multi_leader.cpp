@@ -3,7 +3,7 @@
 // Cost: 3 a + (2P + P/R) n b at each of R leaders.
 // Wins: small blocks on several regions: every link between leaders is crossed once each way.
 #include "algorithms/patterns/exchange.hpp"
-#include "algorithms/patterns/trees.hpp"
+#include "algorithms/patterns/node_trees.hpp"
 
 namespace copse::algorithms {
 

@@ -4,6 +4,7 @@
 // Cost: ceil(log_k Q) (k-1) (a + n/F (b + c)) inside a node of Q ranks, for F fragments, what the MPI takes for n among the nodes,
 // and a + n b back
 // Wins: several nodes whose network or switches reduce by themselves, or whose MPI is tuned for them
+#include "algorithms/patterns/node_trees.hpp"
 #include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {

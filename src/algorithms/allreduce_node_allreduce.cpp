@@ -3,6 +3,7 @@
 // Cost: ceil(log2 Q) (a + n (b + c)) inside a node of Q ranks, log2 N (a + n (b + c)) over N nodes, a + n b back
 // Wins: short and medium messages on clusters: the wire carries one message per round and node, and none on a way back
 #include "algorithms/patterns/doubling.hpp"
+#include "algorithms/patterns/node_trees.hpp"
 #include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {

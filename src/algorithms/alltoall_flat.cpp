@@ -10,15 +10,9 @@ namespace copse::algorithms {
 plan::Plan alltoall_flat(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
-  const int rank = request.rank;
   builder.loop();
   share_blocks(builder, request, 0);
-  const plan::Range own = request.pair(rank, rank);
-  builder.copy(Builder::output(own), Builder::input(own));
-  for (int other : request.others()) {
-    const plan::Range theirs = request.pair(other, rank);
-    builder.copy(Builder::output(theirs), builder.take_part(0, other, theirs, Builder::output(theirs)));
-  }
+  take_blocks(builder, request, 0, request.others());
   return builder.finish();
 }
 

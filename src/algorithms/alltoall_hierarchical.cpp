@@ -5,6 +5,7 @@
 // of other ranks, so all blocks must be of one size.
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
 // Wins: small blocks between nodes of many ranks: a rank sends (N-1)/r messages instead of P-r.
+#include "algorithms/patterns/blocks.hpp"
 #include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
@@ -95,15 +96,6 @@ class Member {
     builder_.post(2, std::vector<int>(values.size(), nodes_.speaker(talk.node, home_)), values);
   }
 
-  void take_inside() {
-    const Range own = request_.pair(request_.rank, request_.rank);
-    builder_.copy(Builder::output(own), Builder::input(own));
-    for (const int other : others_) {
-      const Range theirs = request_.pair(other, request_.rank);
-      builder_.copy(Builder::output(theirs), builder_.take_part(0, other, theirs, Builder::output(theirs)));
-    }
-  }
-
   // Receives the blocks that the ranks of the other node have for this node, and gives them to its ranks.
   void receive(const Talk& talk) {
     const int there = nodes_.speaker(talk.node, home_);
@@ -180,7 +172,7 @@ plan::Plan alltoall_hierarchical(const Request& request) {
   builder.loop();
   me.share();
   for (const Talk& talk : mine) me.send(talk);
-  me.take_inside();
+  take_blocks(builder, request, 0, me.others());
   for (std::size_t number = 0; number < mine.size(); ++number) {
     builder.portion(static_cast<int>(number));
     me.receive(mine[number]);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "algorithms/patterns/blocks.hpp"
 #include "algorithms/patterns/signals.hpp"
 #include "algorithms/patterns/two_places.hpp"
 
@@ -180,12 +181,7 @@ plan::Plan alltoall_prop(const Request& request) {
   };
   if (rank == leader) travel(builder, request, bundles, arrived);
 
-  const Range own = request.pair(rank, rank);
-  builder.copy(Builder::output(own), Builder::input(own));
-  for (const int other : others) {
-    const Range theirs = request.pair(other, rank);
-    builder.copy(Builder::output(theirs), builder.take_part(0, other, theirs, Builder::output(theirs)));
-  }
+  take_blocks(builder, request, 0, others);
 
   std::vector<int> to;
   std::vector<Operand> values, kept;

@@ -2,7 +2,7 @@
 // and the release comes down the trees (HMPI 2.6).
 // Cost: 2 ceil(log_k Q) (k-1) a inside a node of Q ranks, and what the MPI takes among the nodes
 // Wins: many nodes whose network has a barrier of its own
-#include "algorithms/patterns/trees.hpp"
+#include "algorithms/patterns/node_trees.hpp"
 
 namespace copse::algorithms {
 

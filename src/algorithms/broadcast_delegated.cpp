@@ -2,6 +2,7 @@
 // Inside each node it goes down a tree, while the next fragments are under way (HMPI 2.5).
 // Cost: what the MPI takes for n among the nodes, and ceil(log_k Q) (k-1) (a + n/F b) inside a node of Q ranks, for F fragments
 // Wins: several nodes whose network or switches broadcast by themselves, or whose MPI is tuned for them
+#include "algorithms/patterns/node_trees.hpp"
 #include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {

@@ -32,6 +32,8 @@ enum class Sharing : std::uint8_t {
   moved,  // yes, but a place holds a different part in each, so Copse copies one of them first
   always,
 };
+// The most ranks of a collective that moves a block for each pair of ranks: every pair has a number of 32 bits.
+inline constexpr int kMostInPairs = 65535;
 // Which ranks' inputs are combined in a rank's output.
 enum class Combined : std::uint8_t { nothing, all, up_to_own, before_own };
 

@@ -16,8 +16,6 @@ namespace copse::algorithms {
 
 namespace {
 
-constexpr int kMostInPairs = 65535;  // the most ranks for which every pair has a number
-
 constexpr Algorithm kRows[] = {
 #define ALGORITHM(collective, name, carriers, keeps_order, fragments, source, summary) \
   {Collective::collective, #name, collective##_##name, carriers, keeps_order, fragments, source, summary},
@@ -111,7 +109,7 @@ std::string Algorithm::refusal(Request request) const {
 }
 
 plan::Builder Request::builder() const {
-  if (traits_of(collective).input == plan::Extent::row && ranks > kMostInPairs)
+  if (traits_of(collective).pairs() && ranks > kMostInPairs)
     throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);
   return {rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks), {modes, !traits_of(collective).in_place}};
 }

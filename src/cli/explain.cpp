@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "choose/chooser.hpp"
 #include "choose/recorded.hpp"
 #include "choose/table.hpp"
 #include "cli/helpers_table.hpp"

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "analysis/variants.hpp"
+#include "choose/alternatives.hpp"
+#include "choose/chooser.hpp"
 
 namespace copse::cli {
 

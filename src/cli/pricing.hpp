@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/decision.hpp"
 #include "price/price.hpp"
 
 namespace copse::cli {

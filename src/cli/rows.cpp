@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analysis/variants.hpp"
+#include "choose/chooser.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/pricing.hpp"

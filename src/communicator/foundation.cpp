@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "choose/chooser.hpp"
+#include "choose/cutting.hpp"
 #include "communicator/survey.hpp"
 #include "topology/error.hpp"
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "choose/chooser.hpp"
 #include "choose/recorded.hpp"
 #include "communicator/card.hpp"
 #include "communicator/foundation.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "communicator/group.hpp"
+#include "communicator/kin_offer.hpp"
 
 namespace copse::communicator {
 

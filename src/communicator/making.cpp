@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "choose/cutting.hpp"
 #include "communicator/card.hpp"
 #include "communicator/founding.hpp"
 #include "communicator/state.hpp"

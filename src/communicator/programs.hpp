@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/decision.hpp"
 #include "communicator/group.hpp"
 #include "engine/executor.hpp"
 

@@ -1,4 +1,4 @@
-// A route says what runs the calls of a collective.
+// What runs the calls of a collective.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/decision.hpp"
 #include "communicator/learner.hpp"
 #include "communicator/trace.hpp"
+#include "engine/call.hpp"
 #include "engine/program.hpp"
 
 namespace copse::communicator {
@@ -21,6 +22,25 @@ struct Route {
   // If the communicator learns, these count what has run by this route since the ranks agreed last.
   Kind kind = 0;
   std::uint64_t calls = 0, bytes = 0;
+};
+
+// What runs calls of a collective whose sizes not all ranks know.
+struct Untold {
+  Route route;
+  engine::Call call;  // the last call; the next call differs in arguments and number
+};
+
+// What was decided for the last call of a collective. Most calls are like the last one.
+struct Recent {
+  std::size_t count = 0, element_bytes = 0;
+  int root = -1;
+  unsigned demands = 0;  // the value of demands_of() for its operator
+  Route* route = nullptr;
+  const engine::Program* program = nullptr;
+  engine::Call call;                  // everything is filled in, except buffers, operator and number
+  bool outside = false;               // the call is made by the MPI (choose::Decision::outside)
+  bool gives = false, takes = false;  // whether this rank has an input, and an output
+  std::uint64_t calls = 0;            // calls like this one that are not yet counted in the route
 };
 
 // Completes a route whose decision has been made, on a communicator of so many ranks. Its calls are counted in `trace`.

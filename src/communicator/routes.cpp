@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "choose/chooser.hpp"
+#include "communicator/demands.hpp"
+
 namespace copse::communicator {
 
 using algorithms::Collective;

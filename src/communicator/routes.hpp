@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/situation.hpp"
 #include "communicator/arguments.hpp"
 #include "communicator/group.hpp"
 #include "communicator/programs.hpp"
@@ -16,33 +16,6 @@
 #include "engine/executor.hpp"
 
 namespace copse::communicator {
-
-// What runs calls of a collective whose sizes not all ranks know.
-struct Untold {
-  Route route;
-  engine::Call call;  // the last call; the next call differs in arguments and number
-};
-
-// What was decided for the last call of a collective. Most calls are like the last one.
-struct Recent {
-  std::size_t count = 0, element_bytes = 0;
-  int root = -1;
-  unsigned demands = 0;  // the value of demands_of() for its operator
-  Route* route = nullptr;
-  const engine::Program* program = nullptr;
-  engine::Call call;                  // everything is filled in, except buffers, operator and number
-  bool outside = false;               // the call is made by the MPI (choose::Decision::outside)
-  bool gives = false, takes = false;  // whether this rank has an input, and an output
-  std::uint64_t calls = 0;            // calls like this one that are not yet counted in the route
-};
-
-// What an operator asks of those who apply it: kStrict if it does not commute, kInexact if the bits of the result depend on the
-// order, kAlien if the MPI cannot apply it for Copse.
-inline constexpr unsigned kStrict = 1, kInexact = 2, kAlien = 4;
-[[nodiscard]] inline unsigned demands_of(const engine::Combine* combine) {
-  if (combine == nullptr) return 0;
-  return (combine->commutative ? 0 : kStrict) | (combine->exact ? 0 : kInexact) | (combine->delegable ? 0 : kAlien);
-}
 
 class Routes {
  public:

@@ -1,6 +1,7 @@
 // What a communicator keeps for its own stream of calls. The files that make it, run calls on it and explain it share this.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -51,7 +52,7 @@ struct Communicator::State final : Progress::Task {
   [[nodiscard]] const void* whole() const override { return group.get(); }
   [[nodiscard]] engine::Wire* wire() const { return seat.wire ? seat.wire.get() : group->wire.get(); }  // null on one node
 
-  // calls.cpp
+  // calls.cpp and started_calls.cpp
   Outcome run(const Arguments& arguments);
   Outcome run_specially(const Arguments& arguments, const Recent& known);
   void agree();
@@ -71,5 +72,21 @@ struct Communicator::State final : Progress::Task {
   // serving.cpp
   void send_helpers_home();
 };
+
+template <class Body>
+[[gnu::always_inline]] inline Outcome Communicator::State::attempt(Body&& body) {
+  if (failure.outcome != Outcome::done) [[unlikely]]
+    return failure.outcome;
+  Outcome outcome = Outcome::done;
+  try {
+    outcome = body();
+  } catch (...) {
+    outcome = caught();
+  }
+  if (outcome != Outcome::pending && !engine::is_over(outcome)) [[unlikely]] {
+    failure = {outcome, errno};
+  }
+  return outcome;
+}
 
 }  // namespace copse::communicator

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "choose/alternatives.hpp"
 #include "choose/table.hpp"
 
 namespace copse::communicator {

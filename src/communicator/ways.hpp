@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/decision.hpp"
 #include "communicator/group.hpp"
 #include "communicator/lessons.hpp"
 #include "communicator/route.hpp"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "choose/chooser.hpp"
+#include "choose/rules.hpp"
 
 namespace copse::test {
 namespace {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <random>
 
+#include "choose/alternatives.hpp"
 #include "choose/chooser.hpp"
 
 namespace copse::choose {

@@ -11,7 +11,7 @@
 #include "communicator/communicator.hpp"
 #include "communicator/desk.hpp"
 #include "communicator/handshake.hpp"
-#include "communicator/kin.hpp"
+#include "communicator/kin_offer.hpp"
 #include "communicator/progress.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "engine/reach/process.hpp"

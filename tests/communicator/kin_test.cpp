@@ -1,5 +1,5 @@
 // Communicators that are made among their kin.
-#include "communicator/kin.hpp"
+#include "communicator/kin_offer.hpp"
 
 #include <gtest/gtest.h>
 

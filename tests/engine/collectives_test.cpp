@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/decision.hpp"
 #include "model.hpp"
 #include "ranks.hpp"
 

@@ -15,7 +15,7 @@
 #include <sstream>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/decision.hpp"
 #include "model.hpp"
 #include "ranks.hpp"
 

@@ -81,6 +81,41 @@ static void errors_at_completion(MPI_Comm comm) {
     }
 }
 
+/* If MPI_Testall fails because of a message, MPICH 4.0 completes a failed gatherv, too, although another message is still to come.
+ * MPICH reports the failed message to the handlers of this process. */
+static void error_beside_a_pending_message(MPI_Comm comm) {
+  enum { kThree = 3, kTries = 1000 };
+  int mine[4] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax], small, last, over = 0, flag = 0;
+  const int two[2] = {1, 2}, wrong = rank == 0 && ranks > 1;
+  MPI_Request requests[kThree] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Status statuses[kThree];
+  MPI_Errhandler before;
+  MPI_Comm messages;
+  MPI_Comm_dup(MPI_COMM_SELF, &messages);
+  MPI_Comm_get_errhandler(MPI_COMM_SELF, &before);
+  for (int i = 0; i < 3; ++i) MPI_Comm_set_errhandler((MPI_Comm[]){messages, MPI_COMM_SELF, MPI_COMM_WORLD}[i], MPI_ERRORS_RETURN);
+  for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
+  MPI_Igatherv(mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm, &requests[0]);
+  if (wrong) {
+    MPI_Irecv(&small, 1, MPI_INT, 0, 1, messages, &requests[1]);
+    MPI_Irecv(&last, 1, MPI_INT, 0, 2, messages, &requests[2]);
+    MPI_Send(two, 2, MPI_INT, 0, 1, messages);
+    while (!over) MPI_Request_get_status(requests[0], &over, MPI_STATUS_IGNORE);
+    int code = MPI_SUCCESS, tries = 0;
+    for (; !flag && code == MPI_SUCCESS; ++tries) {
+      if (tries == kTries) MPI_Send(two, 1, MPI_INT, 0, 2, messages);
+      code = MPI_Testall(kThree, requests, &flag, statuses);
+    }
+    code = requests[0] == MPI_REQUEST_NULL ? statuses[0].MPI_ERROR : MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    expect_handled("a gatherv beside messages", code, comm, MPI_ERR_TRUNCATE);
+    if (tries <= kTries) MPI_Send(two, 1, MPI_INT, 0, 2, messages);
+  }
+  for (int i = 0; i < kThree; ++i) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+  for (int i = 0; i < 2; ++i) MPI_Comm_set_errhandler((MPI_Comm[]){MPI_COMM_SELF, MPI_COMM_WORLD}[i], before);
+  if (before != MPI_ERRORS_ARE_FATAL && before != MPI_ERRORS_RETURN) MPI_Errhandler_free(&before);
+  MPI_Comm_free(&messages);
+}
+
 /* An error calls the handler of the call's communicator once, wherever it is noticed. */
 void test_handlers(void) {
   int mine[8] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax];
@@ -100,6 +135,7 @@ void test_handlers(void) {
     const int class = rank == 0 && ranks > 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     expect_handled("a gatherv", MPI_Gatherv(mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm), comm, class);
     errors_at_completion(comm);
+    error_beside_a_pending_message(comm);
   }
   MPI_Comm_free(&comm);
 }

@@ -82,7 +82,7 @@ def test_ranks_of_another_build(launch, programs, tmp_path, name):
 
 
 # The program calls the MPI's own MPI_Init, like programs that look functions up in the MPI's library.
-LATE = """
+BYPASSES_INIT = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -93,6 +93,8 @@ int main(void) {
   dladdr(dlsym(RTLD_DEFAULT, "PMPI_Comm_set_name"), &info);
   *(void **)&init = dlsym(dlopen(info.dli_fname, RTLD_LAZY), "PMPI_Init");
   init(NULL, NULL);
+"""
+LATE = BYPASSES_INIT + """
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int i = 0; i < 10; ++i) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (sum == 3) printf("rank %d is right\\n", rank), fflush(stdout);
@@ -110,6 +112,26 @@ def test_one_rank_apart_where_copse_comes_late(launch, compile_mpi, name, what):
     script = f'[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && export "COPSE_{what}"; exec "$0" "$@"'
     done = launch(flavour, 3, program=["sh", "-c", script, program], timeout=60)
     assert done.returncode == 0 and done.stdout.count("is right") == 3, done.stdout + done.stderr
+
+
+# A rank that calls nothing but the MPI's own functions never learns of Copse, and takes no part in a trace.
+ALONE = BYPASSES_INIT + """
+  MPI_Comm part;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &part);
+  for (int i = 0; i < 10 && rank != 1; ++i) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, part);
+  if (rank == 1 || sum == 2) printf("rank %d is right\\n", rank), fflush(stdout);
+  return PMPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_a_trace_where_one_rank_makes_no_call(launch, compile_mpi, name):
+    flavour = flavours.find(name)
+    done = launch(flavour, 3, program=[compile_mpi(flavour, ALONE, "alone")], timeout=60, COPSE_TRACE="1")
+    assert done.returncode == 0 and done.stdout.count("is right") == 3, done.stdout + done.stderr
+    assert set(re.findall(r"trace of rank (\d) alone", done.stderr)) >= {"0", "2"}, done.stderr
 
 
 @pytest.mark.full

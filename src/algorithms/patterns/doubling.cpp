@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "algorithms/patterns/node_trees.hpp"
 #include "algorithms/patterns/trees.hpp"
 
 namespace copse::algorithms {

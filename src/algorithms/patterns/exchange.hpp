@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "algorithms/patterns/rounds.hpp"
-#include "algorithms/patterns/tiles.hpp"
+#include "algorithms/patterns/tile_trees.hpp"
 
 namespace copse::algorithms {
 

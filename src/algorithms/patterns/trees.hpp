@@ -25,11 +25,4 @@ void combine_up(plan::Builder& builder, const shape::SurveyedTree& tree, int ran
 plan::Operand combine_in_root(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area,
                               std::span<const int> readers, plan::Range range);
 
-// Returns the tree without its edges between different groups of the level.
-[[nodiscard]] shape::Tree cut_between(shape::Tree tree, const Request& request, topology::Level level);
-// These return trees inside each node, without links between nodes. Those of node_trees() go over the machine's levels. They
-// begin at `root` in its node, and at the leader in any other. Those of below_leaders() are flat and begin at the leaders.
-[[nodiscard]] const shape::SurveyedTree& node_trees(Request request, int root);
-[[nodiscard]] const shape::SurveyedTree& below_leaders(const Request& request);
-
 }  // namespace copse::algorithms

@@ -1,5 +1,5 @@
 // What ranks say about the kin that they offer.
-#include "communicator/kin.hpp"
+#include "communicator/kin_offer.hpp"
 
 #include <algorithm>
 
