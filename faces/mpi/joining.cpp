@@ -58,7 +58,7 @@ static_assert(sizeof(FirstWord) == 96, "builds of Copse that meet must be able t
 // What the first words of all ranks say.
 struct Together {
   bool one_host = true;
-  std::uint64_t any = 0, every = ~any;    // flags
+  std::uint64_t any = 0;                  // flags
   std::int32_t hidden = 0, leaders = 0;  // the most that any rank has
   std::vector<communicator::KinWord> offers;
 };
@@ -73,7 +73,6 @@ std::optional<Together> together(const std::vector<FirstWord>& words, std::strin
     if (!why_not.empty()) return std::nullopt;
     said.one_host = said.one_host && word.host == words.front().host;
     said.any |= word.flags;
-    said.every &= word.flags;
     said.hidden = std::max(said.hidden, word.hidden);
     said.leaders = std::max(said.leaders, word.leaders);
     said.offers.push_back(word.kin);
@@ -181,11 +180,14 @@ bool found(CommState& state, Clock::time_point& begin) {
     return false;
   }
   begin = Clock::now();
+  const auto traces = [&](const FirstWord& word) {
+    return word.build == all.front().build && (word.flags & FirstWord::kTraces) != 0;
+  };
+  if (state.ranks == world_size() && std::all_of(all.begin(), all.end(), traces)) expect_report_of_all();
   const std::optional<Together> said = together(all, state.why_not);
   if (!said) return false;
   state.devices = (said->any & FirstWord::kDriver) != 0;
   state.rounds_by_mpi = (said->any & FirstWord::kRounds) != 0;
-  if ((said->every & FirstWord::kTraces) != 0 && state.ranks == world_size()) expect_report_of_all();
   std::optional<Neighborhood> met = meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
   const auto connect = [&] {
     if (!met || !state.copse) return;

@@ -73,7 +73,7 @@ bool overlap(const Site& site, const Sides& sides) {
 int move(const Site& site, Sides&& sides, bool ragged, int root, std::size_t bytes) {
   if (sides.in_place && !algorithms::traits_of(site.collective).displaced) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
-  if (algorithms::traits_of(site.collective).pairs() && site.state.ranks > algorithms::kMostInPairs) [[unlikely]]
+  if (site.state.ranks > algorithms::kMostInPairs && algorithms::traits_of(site.collective).pairs()) [[unlikely]]
     return site.pass_on(kTooManyRanks, bytes);
   prepare(site, sides, bytes);
   const bool refused = sides.out != nullptr && sides.out->may_overlap(sides.in) && overlap(site, sides);

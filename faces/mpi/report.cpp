@@ -1,4 +1,4 @@
-// Gathers the trace on rank 0 and prints it. Also prints the last line before an abort.
+// Gathers the trace on rank 0, if all ranks take part, and prints it. Also prints the last line before an abort.
 #include "report.hpp"
 
 #include <cxxabi.h>
@@ -32,6 +32,7 @@ std::chrono::steady_clock::time_point begin;
 auto& notes = *new std::map<std::pair<std::string, std::string>, int>;  // counts the ranks or communicators that say so
 
 auto& peaks = *new std::map<std::string, std::uint64_t>;  // the most that any rank has
+std::atomic<bool> all_report{false};  // see expect_report_of_all
 
 // Writes the trace as lines of tab-separated fields, to be sent to rank 0.
 std::string pack_trace() {
@@ -66,7 +67,20 @@ void merge(const std::string& packed) {
   }
 }
 
-std::atomic<bool> all_report{false};
+// Returns the texts of all ranks on rank 0. This is collective over the world.
+std::string gather_on_rank_0(const std::string& mine, int ranks) {
+  const int size = static_cast<int>(mine.size());
+  std::vector<int> sizes(static_cast<std::size_t>(ranks)), offsets(sizes.size());
+  real().Gather_(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, world());
+  int total = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    offsets[i] = total;
+    total += sizes[i];
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  real().Gatherv_(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, world());
+  return all;
+}
 
 void print_table(const char* heading, const std::map<std::pair<std::string, std::string>, communicator::Tally>& rows) {
   if (rows.empty()) return;
@@ -181,28 +195,19 @@ void print_report(bool all_have_met) {
   int rank = 0;
   const int ranks = world_size();
   real().Comm_rank_(world(), &rank);
-  if (!all_have_met && !all_report.load()) {
-    std::fprintf(stderr, "copse: trace of rank %d alone: MPI_Init has bypassed Copse, so some ranks may lack it\n", rank);
-    return print(1);
-  }
-  const std::string mine = pack_trace();
-  const int size = static_cast<int>(mine.size());
-  std::vector<int> sizes(static_cast<std::size_t>(ranks)), offsets(sizes.size());
-  real().Gather_(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, world());
-  int total = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    offsets[i] = total;
-    total += sizes[i];
-  }
-  std::string all(static_cast<std::size_t>(total), '\0');
-  real().Gatherv_(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, world());
-  if (rank != 0) return;
+  const bool alone = ranks > 1 && !all_have_met && !all_report.load();
+  const std::string all = alone ? pack_trace() : gather_on_rank_0(pack_trace(), ranks);
+  if (!alone && rank != 0) return;
   trace = {{}, {}, {}, std::move(trace.learned)};  // all ranks have learned the same
   notes.clear();
   peaks.clear();
   merge(all);
-  std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
-  print(ranks);
+  if (alone) {
+    std::fprintf(stderr, "copse: trace of rank %d alone: MPI_Init has bypassed Copse, and some ranks may not trace\n", rank);
+  } else {
+    std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
+  }
+  print(alone ? 1 : ranks);
 }
 
 // On an abort MPICH's launcher drops output that it has not yet forwarded.

@@ -248,6 +248,7 @@ int MpiRequest::open_idle(std::unique_ptr<MpiRequest> request, void* handle) {
 }
 
 void MpiRequest::start() {
+  told();  // MPICH 4's MPI_Testall may have completed this request where nobody could tell (failures.hpp)
   if (work_.load) {
     // Another thread may already wait in the MPI, which knows nothing of this call. The thread that starts the call may wait for
     // that thread.

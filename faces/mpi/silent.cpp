@@ -26,12 +26,29 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+bool has(const std::string& process, const std::string_view library) {
+  return text_of("/proc/" + process + "/maps").find(library) != std::string::npos;
+}
+
 pid_t parent_of(const std::string& process) {
   const std::string stat = text_of("/proc/" + process + "/stat");
   const std::size_t name_end = stat.rfind(')');  // the name may contain anything
   int parent = 0;
   if (name_end == std::string::npos || std::sscanf(stat.c_str() + name_end + 1, " %*c %d", &parent) != 1) return 0;
   return parent;
+}
+
+// Tells whether a process was started by this process's parent, with nothing between them but scripts and the like. What a rank
+// starts is no rank, even if it uses the MPI.
+bool is_from_my_parent(const std::string& process, const std::string& mpi) {
+  constexpr int kMostBetween = 4;
+  pid_t parent = parent_of(process);
+  for (int between = 0; between < kMostBetween && parent > 1 && parent != getppid(); ++between) {
+    const std::string above = std::to_string(parent);
+    if (has(above, mpi)) return false;
+    parent = parent_of(above);
+  }
+  return parent == getppid();
 }
 
 // Returns the value of a variable with which the process was started. It is empty if there is none.
@@ -79,9 +96,9 @@ pid_t rank_without_copse() {
   for (std::filesystem::directory_iterator at("/proc", unreadable), end; !unreadable && at != end; at.increment(unreadable)) {
     const std::string process = at->path().filename();
     const auto pid = static_cast<pid_t>(std::strtol(process.c_str(), nullptr, 10));
-    if (pid <= 0 || pid == getpid() || parent_of(process) != getppid() || !is_rank_of_this_world(process)) continue;
-    const std::string maps = text_of("/proc/" + process + "/maps");
-    if (maps.find(mpi) != std::string::npos && maps.find(kThisLibrary) == std::string::npos) return pid;
+    if (pid <= 0 || pid == getpid() || !is_rank_of_this_world(process) || !has(process, mpi) || has(process, kThisLibrary))
+      continue;
+    if (is_from_my_parent(process, mpi)) return pid;
   }
   return 0;
 }

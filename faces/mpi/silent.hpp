@@ -6,7 +6,7 @@
 namespace copse::mpi {
 
 // Returns the process id of a rank of this world that uses the MPI without Copse. Returns 0 if no such rank is seen. This sees
-// only processes of this node that have the same parent as this one, as the ranks of most launchers do.
+// only processes of this node that the parent of this one has started, by itself or by a script. Most launchers start ranks so.
 pid_t rank_without_copse();
 
 }  // namespace copse::mpi

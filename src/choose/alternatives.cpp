@@ -7,7 +7,6 @@
 #include "choose/recorded.hpp"
 #include "choose/rules.hpp"
 #include "choose/settling.hpp"
-#include "choose/table.hpp"
 
 namespace copse::choose {
 

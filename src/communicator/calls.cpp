@@ -1,4 +1,4 @@
-// Runs blocking calls.
+// Runs blocking calls, and counts those that are made elsewhere.
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -217,12 +217,6 @@ std::uint64_t Communicator::pass(bool may_wait) {
 
 void Communicator::outside_is_over() {
   if (state_->calls >= state_->routes.look_at()) state_->routes.lessons().end(state_->calls);
-}
-
-void Communicator::refuse_all() {
-  if (engine::Wire* const wire = state_->wire()) wire->spoil();
-  else if (state_->ranks > 1) state_->seat.executor->refuse_from(1);
-  state_->seat.keeps_memory = true;
 }
 
 Outcome Communicator::barrier() {

@@ -35,9 +35,9 @@ class Communicator {
                                               std::shared_ptr<Progress> progress = std::make_shared<Progress>());
   // Takes part in the making of a communicator only to tell the other ranks that this rank has a mistake in its variables.
   static void decline(Bootstrap& bootstrap);
-  // Makes a communicator of the same ranks in the same order as others, among which it is made (kin.hpp). All ranks have gathered
-  // `words`, and KinOffer::is_common says yes. This is collective. If there is no memory for it, every rank gets null and still has
-  // `bootstrap`.
+  // Makes a communicator of the same ranks in the same order as others, among which it is made (kin_offer.hpp). All ranks have
+  // gathered `words`, and KinOffer::is_common says yes. This is collective. If there is no memory for it, every rank gets null and
+  // still has `bootstrap`.
   static std::unique_ptr<Communicator> create_among(const KinOffer& offer, std::span<const KinWord> words,
                                                     std::unique_ptr<Bootstrap>& bootstrap, const choose::Settings& settings,
                                                     std::shared_ptr<Progress> progress);

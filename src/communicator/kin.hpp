@@ -84,7 +84,7 @@ struct Kin {
   Ground ground;
   Plots plots;
   Choices choices;
-  std::atomic<bool> held{false};  // see KinOffer
+  std::atomic<bool> held{false};  // see KinOffer (kin_offer.hpp)
 };
 
 // Returns the first number that is in all sets, or -1. set_of() returns the set of an element of `all`.

@@ -98,6 +98,12 @@ void Communicator::refuse(std::uint64_t number) {
   state.group->progress->give(state, [&] { job->outcome = state.attempt([&] { return state.enqueue(job); }); });
 }
 
+void Communicator::refuse_all() {
+  if (engine::Wire* const wire = state_->wire()) wire->spoil();
+  else if (state_->ranks > 1) state_->seat.executor->refuse_from(1);
+  state_->seat.keeps_memory = true;
+}
+
 Outcome Communicator::poll(const Job& job) { return state_->has_ended(job) ? job.outcome : Outcome::pending; }
 
 Outcome Communicator::test(const Job& job) {

@@ -132,6 +132,7 @@ def test_a_trace_where_one_rank_makes_no_call(launch, compile_mpi, name):
     done = launch(flavour, 3, program=[compile_mpi(flavour, ALONE, "alone")], timeout=60, COPSE_TRACE="1")
     assert done.returncode == 0 and done.stdout.count("is right") == 3, done.stdout + done.stderr
     assert set(re.findall(r"trace of rank (\d) alone", done.stderr)) >= {"0", "2"}, done.stderr
+    assert re.search(r"^copse: allreduce .* 10 ", done.stderr, re.MULTILINE) and "nan" not in done.stderr, done.stderr
 
 
 @pytest.mark.full
@@ -148,10 +149,18 @@ def test_a_rank_without_copse(launch, programs, compile_mpi, name, late):
 
 
 @pytest.mark.full
-def test_a_rank_without_copse_that_nobody_sees(programs):
-    """Its parent is another process than that of the others, so it looks like a rank that is late."""
-    flavour = flavours.find("mpich")
+def test_a_rank_without_copse_that_a_script_starts(launch, programs):
+    """It has another parent than the others."""
     script = '[ "$PMI_RANK" = 1 ] || exec "$0" "$@"; unset LD_PRELOAD; "$0" "$@"; exit $?'
+    done = launch(flavours.find("mpich"), 3, "memory", program=["sh", "-c", script, programs(flavours.find("mpich"))], timeout=60)
+    assert done.returncode != 0 and re.search(r"rank [02] cannot leave MPI_Init: process \d+ is a rank of the same", done.stderr), done.stderr
+
+
+@pytest.mark.full
+def test_a_rank_without_copse_that_nobody_sees(programs):
+    """Another rank's parent is not its launcher, so that a rank without Copse looks like one that is late."""
+    flavour = flavours.find("mpich")
+    script = '[ "$PMI_RANK" = 1 ] && unset LD_PRELOAD; "$0" "$@"; exit $?'
     command = flavour.command(3, ["sh", "-c", script, programs(flavour), "memory"],
                               variables={"LD_PRELOAD": str(flavour.preload)})  # fmt: skip
     done, late = run_limited(command, 30, env=flavour.environment())

@@ -1,8 +1,6 @@
 // Values that go down a tree, and values that are combined up a tree.
 #include "algorithms/patterns/trees.hpp"
 
-#include <algorithm>
-
 #include "algorithms/patterns/sums.hpp"
 
 namespace copse::algorithms {
