@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "checks.hpp"
+#include "communicator/arguments.hpp"
 #include "copse/upc_v.h"
-#include "engine/kernels/kernels.hpp"
 
 namespace copse::upc {
 namespace {
@@ -146,7 +146,7 @@ void broadcast(const Blocks& asked) {
   enter(thread, asked.function, asked.flags);
   run(thread, asked.function,
       {.collective = Collective::broadcast, .input = buffer, .output = buffer, .count = bytes, .root = asked.root});
-  if (thread.me == asked.root) kernels::copy(own, buffer, bytes);
+  if (thread.me == asked.root) communicator::OwnCopy{own, buffer, bytes}.make();
   leave(thread, asked.function, asked.flags);
 }
 

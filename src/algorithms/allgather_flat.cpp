@@ -17,7 +17,7 @@ plan::Plan allgather_flat(const Request& request) {
   builder.copy(Builder::output(mine), Builder::input(mine));
   for (int other : others) {
     const plan::Range theirs = request.block(other);
-    builder.copy(Builder::output(theirs), builder.take(0, other, Builder::input(theirs), Builder::output(theirs)));
+    builder.bring(0, other, Builder::input(theirs), Builder::output(theirs));
   }
   builder.reclaim(others);
   return builder.finish();

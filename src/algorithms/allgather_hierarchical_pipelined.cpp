@@ -31,7 +31,7 @@ plan::Plan allgather_hierarchical_pipelined(const Request& request) {
   if (rank != down.root) {
     for (const plan::Range& blocks : new_to(rank)) {
       const plan::Operand home = Builder::output(blocks);
-      builder.copy(home, builder.take(1, down.parent[static_cast<std::size_t>(rank)], home, home, all));
+      builder.bring(1, down.parent[static_cast<std::size_t>(rank)], home, home, all);
     }
   }
   if (!children.empty()) {

@@ -32,7 +32,7 @@ plan::Plan allreduce_dual_root(const Request& request) {
     builder.post(1, other, mine);
     Sum sum{mine};
     for (int root : other) {
-      const Operand theirs = builder.take(1, root, {plan::Space::slot, 0, -1, {}}, builder.scratch(0));
+      const Operand theirs = builder.take(1, root, Builder::in_slot(), builder.scratch(0));
       sum = low ? Sum{mine, theirs} : Sum{theirs, mine};
     }
     settle(builder, Builder::output(), sum);

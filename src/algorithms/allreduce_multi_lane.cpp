@@ -59,7 +59,7 @@ class Leader {
     for (int step = 1; step < nodes_; ++step) {
       const Operand home = Builder::output(piece_of(step));
       builder_.portion(step - 1);
-      builder_.copy(home, builder_.take(kFinished, previous_, home, home));
+      builder_.bring(kFinished, previous_, home, home);
       builder_.portion(step);
       builder_.give(kFinished, takers(step), home);
     }
@@ -111,7 +111,7 @@ plan::Plan allreduce_multi_lane(const Request& request) {
     builder.portion(step);
     for (const int leader : leaders) {
       const Operand home = Builder::output(columns.piece(*columns.led_by(leader), (here + nodes - step) % nodes));
-      builder.copy(home, builder.take(kFinished, leader, home, home));
+      builder.bring(kFinished, leader, home, home);
     }
   }
   builder.reclaim_input(leaders);

@@ -36,7 +36,7 @@ std::vector<int> reduce_tile(Builder& builder, const Request& request, const InR
   fold(builder, partial, items, 0);
   builder.post(1, up, partial);
   builder.lag(1);
-  builder.copy(home, builder.take(2, links.parent, home, home));
+  builder.bring(2, links.parent, home, home);
   builder.give(2, takers, home);
   takers.push_back(links.parent);
   return takers;
@@ -56,7 +56,7 @@ plan::Plan allreduce_tiled_hierarchical(const Request& request) {
   }
   for (const std::size_t place : here.others(here.tiles)) {
     const Operand home = Builder::output(here.tile(place));
-    builder.copy(home, builder.take(2, here.region[place], home, home));
+    builder.bring(2, here.region[place], home, home);
   }
   builder.reclaim(readers);
   return builder.finish();

@@ -5,7 +5,7 @@
 // Wins: very small blocks on many ranks.
 #include <algorithm>
 
-#include "algorithms/patterns/two_places.hpp"
+#include "algorithms/patterns/pairs.hpp"
 
 namespace copse::algorithms {
 

@@ -6,7 +6,7 @@
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
 // Wins: small blocks between nodes of many ranks: a rank sends (N-1)/r messages instead of P-r.
 #include "algorithms/patterns/blocks.hpp"
-#include "algorithms/patterns/two_places.hpp"
+#include "algorithms/patterns/pairs.hpp"
 
 namespace copse::algorithms {
 
@@ -55,10 +55,7 @@ class Member {
  public:
   Member(Builder& builder, const Request& request, const Nodes& nodes)
       : builder_(builder), request_(request), nodes_(nodes), here_(nodes.groups().of(request.rank)),
-        home_(nodes.groups().index_of(request.rank)) {
-    for (const int other : request.others())
-      if (builder.shares_memory_with(other)) others_.push_back(other);
-  }
+        home_(nodes.groups().index_of(request.rank)), others_(others_here(builder, request)) {}
 
   [[nodiscard]] const std::vector<int>& others() const { return others_; }  // the other ranks of the node
   [[nodiscard]] std::vector<Talk> talks(int member) const {
@@ -70,15 +67,12 @@ class Member {
   // Shares this rank's input. Every other rank of the node gets its own block, and the blocks for the nodes towards which it
   // leads.
   void share() {
-    std::vector<int> readers;
-    std::vector<Range> parts;
-    for (const int other : others_) {
-      parts.push_back(request_.pair(request_.rank, other));
+    share_here(builder_, request_, 0, [&](int other) {
+      std::vector<Range> runs;
       for (const Talk& talk : talks(other))
-        for (const Range& run : pair_runs(request_, request_.rank, nodes_.groups()[talk.node])) parts.push_back(run);
-      readers.resize(parts.size(), other);
-    }
-    builder_.share_input(0, readers, parts);
+        for (const Range& run : pair_runs(request_, request_.rank, nodes_.groups()[talk.node])) runs.push_back(run);
+      return runs;
+    });
   }
 
   // Packs the blocks that the ranks of this node have for the other node, and sends them.

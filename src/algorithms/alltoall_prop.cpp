@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "algorithms/patterns/blocks.hpp"
+#include "algorithms/patterns/pairs.hpp"
 #include "algorithms/patterns/signals.hpp"
-#include "algorithms/patterns/two_places.hpp"
 
 namespace copse::algorithms {
 
@@ -131,21 +131,6 @@ void travel(Builder& builder, const Request& request, const Bundles& bundles,
   }
 }
 
-// Shares this rank's input inside its node. Every other rank gets its own block, and the leader also gets the blocks for
-// other nodes.
-void share_inside(Builder& builder, const Request& request, const Bundles& bundles, const std::vector<int>& others) {
-  const int home = bundles.node_of(request.rank), leader = bundles.leader(home);
-  std::vector<int> readers;
-  std::vector<Range> parts;
-  for (const int other : others) {
-    parts.push_back(request.pair(request.rank, other));
-    for (int ahead = 1; other == leader && ahead < bundles.nodes(); ++ahead)
-      for (const Range& run : pair_runs(request, request.rank, bundles.ranks_of(home + ahead))) parts.push_back(run);
-    readers.resize(parts.size(), other);
-  }
-  builder.share_input(0, readers, parts);
-}
-
 }  // namespace
 
 // Returns the most blocks that a rank shares inside its node, or that a leader has received for its node.
@@ -162,15 +147,18 @@ plan::Plan alltoall_prop(const Request& request) {
   const Bundles bundles(request);
   const int home = bundles.node_of(rank), leader = bundles.leader(home);
   const Group& here = bundles.ranks_of(home);
-  std::vector<int> others;
-  for (const int other : request.others())
-    if (builder.shares_memory_with(other)) others.push_back(other);
+  const std::vector<int> others = others_here(builder, request);
   builder.pack(alltoall_prop_pack(request));
   Builder::need_areas(kFirstRound + bundles.rounds());
   if (bundles.nodes() > 1) builder.give_from_scratch();
 
   builder.loop();
-  share_inside(builder, request, bundles, others);
+  share_here(builder, request, 0, [&](int other) {  // the leader also gets the blocks for other nodes
+    std::vector<Range> runs;
+    for (int ahead = 1; other == leader && ahead < bundles.nodes(); ++ahead)
+      for (const Range& run : pair_runs(request, rank, bundles.ranks_of(home + ahead))) runs.push_back(run);
+    return runs;
+  });
 
   // These say where a block from another node lies at the leader: `in_scratch` for its readers, `arrived` for the leader
   // itself.

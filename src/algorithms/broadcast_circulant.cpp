@@ -58,7 +58,7 @@ plan::Plan broadcast_circulant(const Request& request) {
       const plan::Operand home = Builder::output(block_of(take.block));
       const plan::Operand as = take.peer == request.root ? Builder::input(home.range) : home;
       builder.portion(take.portion);
-      builder.copy(home, builder.take(0, take.peer, as, home));
+      builder.bring(0, take.peer, as, home);
       give_block(take.block, round);
     }
   }

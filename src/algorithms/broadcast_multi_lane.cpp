@@ -38,7 +38,7 @@ plan::Plan broadcast_multi_lane(const Request& request) {
   const auto take = [&](int area, int from, int column) {
     const Operand home = Builder::output(columns.part(column));
     const Operand as = from == request.root ? Builder::input(home.range) : home;
-    builder.copy(home, builder.take(area, from, as, home));
+    builder.bring(area, from, as, home);
   };
 
   builder.loop();

@@ -13,7 +13,7 @@ plan::Plan broadcast_shared(const Request& request) {
   const plan::Range pulled{0, ranks - 1, ranks}, pushed{ranks - 1, 1, ranks};
   if (request.rank != request.root) {
     if (!builder.shares_memory_with(request.root)) {
-      builder.copy(Builder::output(), builder.take(0, request.root, Builder::input(), Builder::output()));
+      builder.bring(0, request.root, Builder::input(), Builder::output());
       return builder.finish();
     }
     builder.expose_output();

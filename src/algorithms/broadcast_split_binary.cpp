@@ -46,7 +46,7 @@ plan::Plan broadcast_split_binary(const Request& request) {
   const auto take = [&](std::size_t area, int from) {
     const plan::Operand home = Builder::output(half(area));
     const plan::Operand as = from == request.root ? Builder::input(half(area)) : home;
-    builder.copy(home, builder.take(static_cast<int>(area), from, as, home));
+    builder.bring(static_cast<int>(area), from, as, home);
   };
   take(mine, tree.parent[me] == shape::kNoParent ? request.root : tree.parent[me]);
   std::vector<int> takers = tree.children[me];

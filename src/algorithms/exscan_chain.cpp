@@ -11,7 +11,7 @@ plan::Plan exscan_chain(const Request& request) {
   using plan::Operand;
   Builder builder = request.builder();
   const int rank = request.rank;
-  const Operand partial{plan::Space::slot, 0, -1, {}};
+  const Operand partial = Builder::in_slot();
   builder.keep_in_slots();
   std::vector<int> next;
   if (rank + 1 < request.ranks) next.push_back(rank + 1);

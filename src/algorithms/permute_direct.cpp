@@ -21,7 +21,7 @@ plan::Plan permute_direct(const Request& request) {
   }
   const std::vector<int> taker{to};
   builder.give(0, taker, Builder::input());
-  builder.copy(Builder::output(), builder.take(0, from, Builder::input(), Builder::output()));
+  builder.bring(0, from, Builder::input(), Builder::output());
   builder.reclaim(taker);
   return builder.finish();
 }

@@ -33,8 +33,8 @@ plan::Plan reduce_delegated(const Request& request) {
   if (is_leader) builder.collect(2);
   builder.post(1, readers, sum);
   if (is_root && !is_leader) {
-    const Operand given{plan::Space::slot, 0, -1, {}};
-    builder.copy(Builder::output(), builder.take(1, target, given, Builder::output()));
+    const Operand given = Builder::in_slot();
+    builder.bring(1, target, given, Builder::output());
   }
   return builder.finish();
 }

@@ -4,7 +4,7 @@
 // Cost: (N - 2 + F) (a + Q n/(LF) (b + c)) over N nodes of Q ranks, for L leaders and F fragments, and n b to the root
 // Wins: long messages on several nodes, where one rank does not fill the network, or combines too slowly
 #include "algorithms/patterns/columns.hpp"
-#include "algorithms/patterns/sums.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 
@@ -17,7 +17,7 @@ plan::Plan reduce_multi_lane(const Request& request) {
   const Chain chain(columns, request.root, request.rank);
   const int rank = request.rank;
   const std::vector<int> leaders = columns.leaders_beside(rank);
-  const auto partial = [&](int column) { return Operand{plan::Space::slot, 0, -1, columns.part(column)}; };
+  const auto partial = [&](int column) { return Builder::in_slot(columns.part(column)); };
 
   builder.loop();
   std::vector<plan::Range> parts;
@@ -44,12 +44,9 @@ plan::Plan reduce_multi_lane(const Request& request) {
     }
   }
   if (rank == request.root) {
-    builder.lag(1);
-    for (const int leader : leaders) {
-      const int column = *columns.led_by(leader);
-      const Operand part = Builder::output(columns.part(column));
-      builder.copy(part, builder.take(2, leader, partial(column), part));
-    }
+    std::vector<Finished> finished;
+    for (const int leader : leaders) finished.push_back({leader, partial(*columns.led_by(leader))});
+    take_finished(builder, 2, finished);
   }
   builder.reclaim_input(leaders);
   return builder.finish();

@@ -17,7 +17,7 @@ plan::Plan reduce_rabenseifner(const Request& request) {
   builder.loop();
   plan::Operand mine = plan::Builder::output(tile);
   if (!is_root)
-    mine = builder.open(1, std::vector{tree.parent[static_cast<std::size_t>(request.rank)]}, {plan::Space::slot, 0, -1, tile});
+    mine = builder.open(1, std::vector{tree.parent[static_cast<std::size_t>(request.rank)]}, plan::Builder::in_slot(tile));
   reduce_scatter_in(
       builder, request, 0, [&](int rank) { return doubling_rounds(request.ranks, rank); }, From::zero, plan::Space::slot, mine);
   gather_tiles_up(builder, tree, request.rank, 1, mine);

@@ -27,7 +27,7 @@ plan::Plan reduce_scatter_reduce_then_scatter(const Request& request) {
     combined.range = mine;
     builder.copy(result, combined);
   } else {
-    builder.copy(result, builder.take(1, tree.root, {plan::Space::slot, 0, -1, mine}, result, all));
+    builder.bring(1, tree.root, Builder::in_slot(mine), result, all);
   }
   return builder.finish();
 }

@@ -23,16 +23,14 @@ plan::Plan reduce_tiled(const Request& request) {
   Operand result = Builder::output(mine), via{};
   if (!is_root) {
     const bool in_place = builder.puts(request.root);
-    result = in_place ? builder.output_of(request.root, mine) : builder.open(1, to, {plan::Space::slot, 0, -1, mine});
+    result = in_place ? builder.output_of(request.root, mine) : builder.open(1, to, Builder::in_slot(mine));
     if (in_place) via = builder.scratch(2, mine);
   }
   fold(builder, result, items, static_cast<std::size_t>(request.root), via);
   if (is_root) {
-    builder.lag(1);
-    for (int other : others) {
-      const Operand home = Builder::output(request.block(other));
-      builder.copy(home, builder.take(1, other, home, home));
-    }
+    std::vector<Finished> tiles;
+    for (const int other : others) tiles.push_back({other, Builder::output(request.block(other))});
+    take_finished(builder, 1, tiles);
   } else {
     builder.post(1, to, result);
   }

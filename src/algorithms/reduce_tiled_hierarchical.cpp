@@ -4,7 +4,7 @@
 // Cost: Q a + n c inside a region of Q ranks, ceil(log2 R) (a + n/Q (b + c)) over R regions, a + (Q-1)/Q n b to the root
 // Wins: long messages over several NUMA regions
 #include "algorithms/patterns/regions.hpp"
-#include "algorithms/patterns/sums.hpp"
+#include "algorithms/patterns/tiles.hpp"
 
 namespace copse::algorithms {
 
@@ -16,7 +16,7 @@ plan::Plan reduce_tiled_hierarchical(const Request& request) {
   const InRegion here = in_region_of(request);
   const std::vector<int> to{request.root};
   const bool is_root = request.rank == request.root;
-  const auto kept = [&](std::size_t number) { return Operand{plan::Space::slot, 0, -1, here.tile(number)}; };
+  const auto kept = [&](std::size_t number) { return Builder::in_slot(here.tile(number)); };
 
   builder.loop();
   const std::vector<int> reducers = share_in_region(builder, here);
@@ -31,11 +31,9 @@ plan::Plan reduce_tiled_hierarchical(const Request& request) {
     if (!is_root) builder.post(is_last ? 2 : 1, up, result);
   }
   if (is_root) {
-    builder.lag(1);
-    for (const std::size_t place : here.others(here.tiles)) {
-      const Operand home = Builder::output(here.tile(place));
-      builder.copy(home, builder.take(2, here.region[place], kept(place), home));
-    }
+    std::vector<Finished> tiles;
+    for (const std::size_t place : here.others(here.tiles)) tiles.push_back({here.region[place], kept(place)});
+    take_finished(builder, 2, tiles);
   }
   builder.reclaim_input(reducers);
   return builder.finish();

@@ -219,8 +219,8 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
 }
 
 std::vector<Variant> Combinations::at(std::uint64_t number) const {
-  // The root advances by one each time, whatever the rest does. Each time that both have come back to the beginning together, the
-  // root skips one, so that every root meets all of the rest.
+  // Each step advances the root by one. When the root and the rest are both back where they began, the root skips one, so that
+  // every root meets every combination of the rest.
   std::uint64_t rest = (first_ + number * stride_) % others_;
   const auto digit = [&rest](std::uint64_t base) {
     const std::uint64_t value = rest % base;

@@ -13,8 +13,8 @@ namespace copse::choose {
 
 // Returns everything that could run messages, or blocks, of `bytes` bytes. That is every algorithm by each of its carriers, with
 // each of the radices and each of the fragment sizes. Fragment size 0 means that the message is not cut, unless a fragment must
-// fit in a slot. Fragment sizes that would cut this message in the same way are there once. An algorithm that has no use for the
-// radix is there once for each radix.
+// fit in a slot. Fragment sizes that would cut this message in the same way are there once. An algorithm that ignores the radix is
+// there once for each radix.
 [[nodiscard]] std::vector<Decision> candidates(const Situation& situation, algorithms::Collective collective, std::size_t bytes,
                                                Needs needs, std::span<const int> radices, std::span<const std::size_t> fragments);
 

@@ -43,7 +43,7 @@ class Mover {
   // Ends what join() began, and returns when the thread does not look at `client` any more. When the last one leaves, the
   // thread ends.
   void leave(Client& client);
-  // Tells the thread that there is more to do, and so does rouse(), which leaves a thread that naps alone. Neither waits for calls
+  // Both tell the thread that there is more to do. wake() ends a sleep and a nap, rouse() only a sleep. Neither waits for calls
   // that the thread moves.
   void wake() { end_rest(Rest::naps); }
   void rouse() { end_rest(Rest::sleeps); }

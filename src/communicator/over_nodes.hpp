@@ -1,5 +1,5 @@
-// Ranks on several nodes meet: those of each node by a bootstrap of their own, and the nodes by what somebody exchanges between
-// them.
+// A bootstrap over several nodes: the ranks of each node gather by a bootstrap of their own, and a function of the caller exchanges
+// the data of the nodes.
 #pragma once
 
 #include <cstddef>

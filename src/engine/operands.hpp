@@ -57,7 +57,7 @@ class Operands {
     if (program.ride_blocks > 0) mine.ride = choose_ride(program, call);
     stayed_ = mine.ride == Addresses::kStays ? 1 : 0;
   }
-  // borrows() tells whether this call has a scratch from the pool, which only short calls do without. end() gives it back.
+  // borrows() tells whether this call has a scratch from the pool. A call that needs little or none has not. end() gives it back.
   [[nodiscard]] bool borrows() const { return borrowed_.bytes > 0; }
   void end() noexcept;
   // Gives back the scratch that is kept from call to call. Nobody may read it any more.

@@ -85,8 +85,8 @@ struct Program {
   bool together = false;  // see Plan
   bool placed = false;  // see Plan; the call needs a window
   bool publishes = false;  // others reach this rank's buffers, and learn here where they lie
-  // The blocks of this rank's input that may ride with its publication, in that order. There are `ride_blocks` of them; if that is
-  // 0, nothing may ride.
+  // The blocks of this rank's input that may ride with its publication, in the order in which they ride. `ride_blocks` is their
+  // number; 0 means that none may ride.
   struct Ridden {
     Ref part;
     std::uint32_t blocks;

@@ -112,7 +112,7 @@ std::optional<Costs> measure_costs(const Segment& segment, int me, int partner, 
   Trial trial(segment, me, partner);
   Trial::Given cached, streamed;
   float read_cached = 0, read_streamed = 0, by_kernel = 0;
-  for (const bool mine : {me<partner, me> partner}) {
+  for (const bool mine : {(me < partner), (me > partner)}) {
     if (mine) {
       cached = trial.give(trial.round(), [&](std::byte* slot) { trial.fill(slot, kernels::copy); });
       streamed = trial.give(0, [&](std::byte* slot) { trial.fill(slot, kernels::copy_streaming); });

@@ -94,6 +94,8 @@ class Builder {
   [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }
   [[nodiscard]] static Operand output(Range range = {}) { return {Space::output, 0, -1, range}; }
   [[nodiscard]] Operand scratch(int number, Range range = {});
+  // Returns an operand for a slot whose rank and area follow from who gives or takes it.
+  [[nodiscard]] static constexpr Operand in_slot(Range range = {}) { return {Space::slot, 0, -1, range}; }
   // Returns an operand for the scratch of a peer.
   [[nodiscard]] static Operand scratch_of_peer(int number, Range range);
   // Returns blocks of a scratch that begins with block `origin`.
@@ -137,6 +139,9 @@ class Builder {
   // all blocks that were given together, if these are more than the wanted ones. Parts of a value are taken one after the other.
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home) { return take(area, from, as, home, as.range); }
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home, Range given);
+  // Takes a value, and copies it to `home` unless it lies there.
+  void bring(int area, int from, Operand as, Operand home) { bring(area, from, as, home, as.range); }
+  void bring(int area, int from, Operand as, Operand home, Range given) { copy(home, take(area, from, as, home, given)); }
 
   // Waits before the return until nobody reads this rank's buffers any more. It is needed where takers are not known to be
   // done in another way (the checker knows). Only get reads buffers in place, so nothing is emitted for the other carriers.

@@ -3,6 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -51,6 +55,51 @@ std::string fork_with_a_communicator(const std::string& name, int rank) {
 TEST(AForkedChild, FreesWhatItInherited) {
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(2, [&](int rank) { return fork_with_a_communicator(name, rank); })), "");
+}
+
+// Returns the inode of the file that is mapped at this address, or 0.
+std::uint64_t inode_at(const void* address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    std::uint64_t inode = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %" SCNu64, &begin, &end, &inode) != 3) continue;
+    if (const auto at = reinterpret_cast<std::uintptr_t>(address); begin <= at && at < end) return inode;
+  }
+  return 0;
+}
+
+bool maps(std::uint64_t wanted) {
+  std::ifstream all("/proc/self/maps");
+  for (std::string line; std::getline(all, line);) {
+    std::uint64_t inode = 0;
+    if (std::sscanf(line.c_str(), "%*s %*s %*s %*s %" SCNu64, &inode) == 1 && inode == wanted) return true;
+  }
+  return false;
+}
+
+// spmd.sh starts this case twice, with the shared heap.
+TEST(AForkedChild, HasNoHeapOfAPeer) {
+  const char *const name = std::getenv("TEST_SPMD_NAME"), *const rank = std::getenv("TEST_SPMD_RANK");
+  if (name == nullptr || rank == nullptr) GTEST_SKIP() << "the test fork_heap runs this case";
+  copse_comm* comm = nullptr;
+  ASSERT_EQ(copse_comm_join(name, std::atoi(rank), 2, 30, &comm), COPSE_OK) << copse_comm_message(nullptr);
+  const std::vector<double> block(100'000, 1);
+  std::vector<double> all(2 * block.size());
+  ASSERT_EQ(copse_allgather(comm, block.data(), block.size() * sizeof(double), all.data()), COPSE_OK);
+  const std::uint64_t mine = inode_at(block.data());
+  std::array<std::uint64_t, 2> inodes{};
+  ASSERT_EQ(copse_allgather(comm, &mine, sizeof mine, inodes.data()), COPSE_OK);
+  const std::uint64_t peers = inodes[static_cast<std::size_t>(1 - std::atoi(rank))];
+  EXPECT_NE(peers, 0U);
+  EXPECT_TRUE(maps(peers)) << "nothing was copied straight out of the peer's heap";
+  const pid_t child = fork();
+  if (child == 0) _exit(maps(peers) ? 2 : 0);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  EXPECT_TRUE(sums(comm));
+  copse_comm_free(comm);
 }
 
 // The threads of the helpers are not in the child, nor is the memory in which they get orders.

@@ -361,6 +361,28 @@ static void part_exscan(void) {
   }
 }
 
+/* All ranks give MPI_Exscan one buffer for both. That is an error on all ranks but 0, to which the receive buffer means nothing. No
+ * rank may be a call ahead of the others afterwards. */
+static void part_alias(void) {
+  const double third = 1.0 / 3;
+  double thirds;
+  int both[kInts], sum = 0;
+  MPI_Allreduce(&third, &thirds, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* see part_exscan */
+  for (int started = 0; started < 2 + HAS_PERSISTENT; ++started) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    for (int i = 0; i < kInts; ++i) both[i] = rank + i;
+    int error = EITHER(MPI_Exscan, MPI_Iexscan, both, both, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (started == 2 && error == MPI_SUCCESS) error = MPI_Start(&request);
+    if (error == MPI_SUCCESS) error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(class_of(error) == (rank == 0 ? MPI_SUCCESS : MPI_ERR_BUFFER), "form %d: class %d", started, class_of(error));
+    if (started == 2) MPI_Request_free(&request);
+    for (int i = 0; i < kInts; ++i) EXPECT(both[i] == rank + i, "form %d, element %d: %d", started, i, both[i]);
+    EXPECT(MPI_Reduce(&started, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD) == MPI_SUCCESS, "the next call fails");
+    EXPECT(rank != 0 || sum == ranks * started, "the next call gives %d", sum);
+    check(MPI_COMM_WORLD);
+  }
+}
+
 /* Calls after main ------------------------------------------------------------------------------------------------------ */
 
 static int calls_late;
@@ -408,6 +430,7 @@ int main(int argc, char** argv) {
   else if (strcmp(part, "type-attribute") == 0) part_type_attribute();
   else if (strcmp(part, "overlap") == 0) part_overlap();
   else if (strcmp(part, "exscan") == 0) part_exscan();
+  else if (strcmp(part, "alias") == 0) part_alias();
   else return fprintf(stderr, "unknown part %s\n", part), 2;
   MPI_Errhandler_free(&counting);
   if (rank == 0) printf("%s: passed\n", part);

@@ -296,6 +296,42 @@ static void partial_types(const struct type* t, const struct operator* o) {
   EXPECT(same(mine, own, t, counts[rank]), "reduce_scatter in place, %s of %s", o->name, t->name);
 }
 
+/* What the MPI can reduce on this rank alone, and Copse has no kernel for: numbers of 16 bytes, and characters, which are no
+ * integers. */
+static void types_without_a_kernel(void) {
+  const struct {
+    const char* name;
+    MPI_Datatype handle;
+    int bytes;
+  } all[] = {{"MPI_INTEGER16", MPI_INTEGER16, 16}, {"MPI_REAL16", MPI_REAL16, 16}, {"MPI_CHAR", MPI_CHAR, 1}};
+  MPI_Errhandler handlers[2];
+  const MPI_Comm comms[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  for (int i = 0; i < 2; ++i) MPI_Comm_get_errhandler(comms[i], &handlers[i]), MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
+  for (int t = 0; t < 3; ++t) {
+    unsigned char in[16] = {0}, want[16] = {0}, got[16] = {0};
+    if (all[t].handle == MPI_DATATYPE_NULL) continue;
+    const __int128 whole = rank + 1;
+    const __float128 real = rank + 1.5;
+    memcpy(in, t == 1 ? (const void*)&real : (const void*)&whole, (size_t)all[t].bytes);
+    int alone = MPI_SUCCESS;
+    for (int r = 0; r < ranks && alone == MPI_SUCCESS; ++r) {
+      const __int128 whole_of_r = r + 1;
+      const __float128 real_of_r = r + 1.5;
+      const void* const of_r = t == 1 ? (const void*)&real_of_r : (const void*)&whole_of_r;
+      if (r == 0) memcpy(want, of_r, (size_t)all[t].bytes);
+      else alone = MPI_Reduce_local(of_r, want, 1, all[t].handle, MPI_SUM);
+    }
+    const int together = MPI_Allreduce(in, got, 1, all[t].handle, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT((together == MPI_SUCCESS) == (alone == MPI_SUCCESS), "a sum of %s ends with %d, a local one with %d", all[t].name,
+           together, alone);
+    EXPECT(together != MPI_SUCCESS || memcmp(got, want, (size_t)all[t].bytes) == 0, "a wrong sum of %s", all[t].name);
+  }
+  for (int i = 0; i < 2; ++i) {
+    MPI_Comm_set_errhandler(comms[i], handlers[i]);
+    if (handlers[i] != MPI_ERRORS_ARE_FATAL && handlers[i] != MPI_ERRORS_RETURN) MPI_Errhandler_free(&handlers[i]);
+  }
+}
+
 /* Every predefined type with every predefined operator. */
 void part_types(void) {
   struct operator ops[12];
@@ -329,6 +365,7 @@ void part_types(void) {
     }
   EXPECT(defined > (bare ? 200 : 250), "only %d pairs are defined", defined);
   free(all);
+  if (ranks > 1) types_without_a_kernel();
 }
 
 static void matrix_product(void* in, void* inout, int* count, MPI_Datatype* type) { /* does not commute */

@@ -254,6 +254,12 @@ static void test_cut_off(void) {
   }
 }
 
+static int wrong_on_self, wrong_elsewhere;
+static void count_errors(MPI_Comm* comm, int* code, ...) {
+  (void)code;
+  ++*(*comm == MPI_COMM_SELF ? &wrong_on_self : &wrong_elsewhere);
+}
+
 /* Collective calls cannot be cancelled. A call whose request is freed still comes to its end. */
 static void test_misuse(void) {
   if (bare) return;
@@ -262,9 +268,15 @@ static void test_misuse(void) {
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (!getenv("COPSE_CHECK")) test_cut_off(); /* COPSE_CHECK would refuse it */
+  MPI_Errhandler counting;
+  MPI_Comm_create_errhandler(count_errors, &counting);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, counting);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+  MPI_Errhandler_free(&counting);
   MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
   MPI_Error_class(MPI_Cancel(&request), &code);
   EXPECT(code == MPI_ERR_REQUEST, "a call was cancelled: class %d", code);
+  EXPECT(wrong_on_self == 1 && wrong_elsewhere == 0, "the handlers were called %d and %d times", wrong_on_self, wrong_elsewhere);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   EXPECT(sum == ranks * (ranks - 1) / 2, "sum %d", sum);
   sum = -1;

@@ -88,8 +88,9 @@ def test_ranks_whose_buffers_overlap_stay_in_step(launch_errors, flavour, variab
 @pytest.mark.parametrize(
     "variables", [{}, {"COPSE_NODES": "2"}, {"COPSE_JOIN": "pays"}], ids=["one node", "two nodes", "the default COPSE_JOIN"]
 )
-def test_an_output_that_means_nothing_may_be_the_input(launch_errors, flavour, variables):
-    launch_errors(flavour, 4, "exscan", **variables)
+@pytest.mark.parametrize("part", ["exscan", "alias"])
+def test_an_output_that_means_nothing_may_be_the_input(launch_errors, flavour, part, variables):
+    launch_errors(flavour, 4, part, **variables)
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ void gather_up(Builder& builder, const shape::SurveyedTree& tree, int rank, int 
     const plan::Space from = branches.is_leaf(child) ? plan::Space::input : plan::Space::scratch;
     for (const plan::Range& run : branches.runs(child)) {
       const Operand home = part_of(place, run);
-      builder.copy(home, builder.take(area, child, {from, 0, -1, run, given.first}, home, given));
+      builder.bring(area, child, {from, 0, -1, run, given.first}, home, given);
     }
   }
   if (is_root) return;
@@ -116,7 +116,7 @@ void scatter_down(Builder& builder, const shape::SurveyedTree& tree, int rank, i
     const plan::Range given = branches.span(parent);
     const plan::Space from = parent == tree.root ? plan::Space::input : plan::Space::scratch;
     const auto fetch = [&](const Operand& home) {
-      builder.copy(home, builder.take(area, parent, {from, 0, -1, home.range, given.first}, home, given));
+      builder.bring(area, parent, {from, 0, -1, home.range, given.first}, home, given);
     };
     if (!children.empty()) {
       const plan::Range all = branches.span(rank);

@@ -95,7 +95,7 @@ Sum double_up(Builder& builder, const Teams& teams, int rank, int area, Sum mine
     if (here % 2 == 1) {
       if (needed) builder.give(area, doubling.readers(here, rank, neighbour, 1), mine.low);
       if (!doubling.wants(rank)) return {};
-      builder.copy(Builder::output(), builder.take(last_area, other, Builder::output(), Builder::output()));
+      builder.bring(last_area, other, Builder::output(), Builder::output());
       return {Builder::output()};
     }
     if (needed) mine.high = builder.take(area, other, mine.low, builder.scratch(0));

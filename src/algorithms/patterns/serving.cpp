@@ -17,7 +17,7 @@ using plan::Operand;
 namespace {
 
 constexpr int kUp = 0, kDown = 1, kOver = 2, kExchange = 3;  // areas
-constexpr Operand kInSlot{plan::Space::slot, 0, -1, {}};  // where helpers keep values, unless they are in a line
+constexpr Operand kInSlot = Builder::in_slot();  // where helpers keep values, unless they are in a line
 
 // Deals `callers` out to `helpers`, in runs of neighbours that differ by at most one in length.
 void deal(std::vector<int>& helper_of, const std::vector<int>& callers, const std::vector<int>& helpers) {
@@ -138,7 +138,7 @@ void Service::call(bool gives, bool takes) const {
     builder_.await_signal(kOver, parent_);
   } else if (takes) {
     builder_.lag(gives ? kLag : 0);
-    builder_.copy(Builder::output(), builder_.take(kDown, parent_, kInSlot, Builder::output()));
+    builder_.bring(kDown, parent_, kInSlot, Builder::output());
   }
 }
 

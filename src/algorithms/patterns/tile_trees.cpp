@@ -27,7 +27,7 @@ Held scatter_tiles(Builder& builder, const shape::SurveyedTree& tree, int rank, 
     const Operand home = Builder::output(held[me]);
     Operand offered = home;
     if (parent == tree.root) offered.space = source.space;
-    builder.copy(home, builder.take(area, parent, offered, home));
+    builder.bring(area, parent, offered, home);
     source = Builder::output();
   }
   std::vector<plan::Range> parts;
@@ -42,7 +42,7 @@ void gather_tiles_up(Builder& builder, const shape::SurveyedTree& tree, int rank
   for (int child : tree.children[static_cast<std::size_t>(rank)]) {
     const plan::Range tiles = below[static_cast<std::size_t>(child)];
     const Operand home = part_of(mine, tiles);
-    builder.copy(home, builder.take(area, child, {plan::Space::slot, 0, -1, tiles}, home));
+    builder.bring(area, child, Builder::in_slot(tiles), home);
   }
   if (rank == tree.root) return;
   const std::vector<int> parent{tree.parent[static_cast<std::size_t>(rank)]};

@@ -37,12 +37,15 @@ void give_tile(Builder& builder, const Request& request, Operand result) {
   builder.copy(Builder::output(request.block(request.rank)), result);
   builder.post(1, others, result);
 
-  builder.lag(1);
-  for (int other : others) {
-    const Operand home = Builder::output(request.block(other));
-    builder.copy(home, builder.take(1, other, home, home));
-  }
+  std::vector<Finished> tiles;
+  for (const int other : others) tiles.push_back({other, Builder::output(request.block(other))});
+  take_finished(builder, 1, tiles);
   builder.reclaim(others);
+}
+
+void take_finished(Builder& builder, int area, std::span<const Finished> tiles) {
+  builder.lag(1);
+  for (const Finished& each : tiles) builder.bring(area, each.rank, each.tile, Builder::output(each.tile.range));
 }
 
 }  // namespace copse::algorithms

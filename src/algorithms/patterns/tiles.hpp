@@ -19,4 +19,11 @@ void finish_tiles(plan::Builder& builder, const Request& request, std::span<cons
 // Like finish_tiles(), where the folded tile lies in `result` already, which has been opened for all others.
 void give_tile(plan::Builder& builder, const Request& request, plan::Operand result);
 
+// Inside a loop, at the end of a reduction: takes finished tiles from others. Each is given as the operand says.
+struct Finished {
+  int rank;
+  plan::Operand tile;
+};
+void take_finished(plan::Builder& builder, int area, std::span<const Finished> tiles);
+
 }  // namespace copse::algorithms

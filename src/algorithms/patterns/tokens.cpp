@@ -29,7 +29,7 @@ void serve_tokens(Builder& builder, const Request& request, bool up) {
     builder.loop();  // over the wire: one rank after the other, as the token comes to them
     if (up) {
       const Operand home = Builder::output(request.block(other));
-      builder.copy(home, builder.take(0, other, Builder::input(request.block(other)), home));
+      builder.bring(0, other, Builder::input(request.block(other)), home);
     } else {
       builder.give(0, std::vector{other}, Builder::input(request.block(other)));
     }
@@ -66,7 +66,7 @@ void pass_tokens(Builder& builder, const Request& request, int tokens) {
     const plan::Range block = request.block(request.rank);
     if (!up) {
       const Operand home = Builder::output(block);
-      builder.copy(home, builder.take(0, request.root, Builder::input(block), home));
+      builder.bring(0, request.root, Builder::input(block), home);
     } else if (local) {
       builder.copy(builder.output_of(request.root, block), Builder::input(block));
     } else {
@@ -102,7 +102,7 @@ void go_round(Builder& builder, const Request& request) {
     const Operand source = Builder::input(request.block(of)), target = Builder::output(request.block(of));
     const int giver = up ? of : request.root, taker = up ? request.root : of;
     if (request.rank == giver) return builder.give(0, std::vector{taker}, source);
-    builder.copy(target, builder.take(0, giver, source, target));
+    builder.bring(0, giver, source, target);
   };
   const int ranks = request.ranks;
   builder.portion(std::max(0, ranks - 2));  // so that all ranks find out if there are too few portions

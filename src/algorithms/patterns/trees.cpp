@@ -74,7 +74,7 @@ Operand combine_in_root(Builder& builder, const shape::SurveyedTree& tree, int r
     builder.reclaim(up);
     return Builder::input(range);
   }
-  const Operand home{plan::Space::slot, 0, -1, range};
+  const Operand home = Builder::in_slot(range);
   const Operand place =
       up.size() == 1 ? builder.open(is_root ? area + 1 : area, up.front(), home, there) : builder.open(area + 1, up, home);
   combine_below(builder, tree, rank, area, place);
@@ -91,8 +91,8 @@ void combine_up(Builder& builder, const shape::SurveyedTree& tree, int rank, int
   const Operand place = combine_in_root(builder, tree, rank, area, reader, {});
   if (is_root) builder.post(area + 1, reader, place);
   if (rank == to) {
-    const Operand given{builder.puts(tree.root) ? plan::Space::output : plan::Space::slot, 0, -1, {}};
-    builder.copy(Builder::output(), builder.take(area + 1, tree.root, given, Builder::output()));
+    const Operand given = builder.puts(tree.root) ? Builder::output() : Builder::in_slot();
+    builder.bring(area + 1, tree.root, given, Builder::output());
   }
 }
 

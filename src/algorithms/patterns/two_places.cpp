@@ -1,37 +1,13 @@
-// Blocks for pairs of ranks, and blocks that use two places in turn.
+// Gives and takes blocks that use two places in turn.
 #include "algorithms/patterns/two_places.hpp"
+
+#include "algorithms/patterns/pairs.hpp"
 
 namespace copse::algorithms {
 
 using plan::Builder;
 using plan::Operand;
 using plan::Range;
-
-namespace {
-
-bool staged(const Operand& place) { return place.space == plan::Space::line || place.space == plan::Space::slot; }
-
-}  // namespace
-
-std::vector<Range> pair_runs(const Request& request, int from, const Group& to) {
-  std::vector<Range> runs;
-  for (const int rank : to) {
-    const Range block = request.pair(from, rank);
-    if (!runs.empty() && runs.back().first + runs.back().count == block.first) {
-      ++runs.back().count;
-    } else {
-      runs.push_back(block);
-    }
-  }
-  return runs;
-}
-
-Operand placed(Operand place, std::uint32_t index) {
-  place.origin = (place.range.first + place.range.of - index) % place.range.of;
-  return place;
-}
-
-Operand placed_if_staged(const Operand& operand, std::uint32_t index) { return staged(operand) ? placed(operand, index) : operand; }
 
 TwoPlaces::TwoPlaces(Builder& builder, int area, int rounds)
     : builder_(builder), area_(area), waits_for_(static_cast<std::size_t>(rounds), -1) {}
@@ -67,7 +43,7 @@ Operand TwoPlaces::take(int round, int from, Operand as, Operand home) {
 }
 
 void TwoPlaces::taken(int round, int from, Operand value) {
-  if (!staged(value) || static_cast<std::size_t>(round) + 2 >= waits_for_.size()) return;
+  if (!is_staged(value) || static_cast<std::size_t>(round) + 2 >= waits_for_.size()) return;
   builder_.portion(round);
   builder_.signal(area_ + 2, std::vector{from});
 }

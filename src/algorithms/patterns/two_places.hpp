@@ -1,4 +1,4 @@
-// The blocks of an alltoall, which are given one after the other.
+// Blocks that are given one after the other.
 #pragma once
 
 #include <vector>
@@ -6,13 +6,6 @@
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
-
-// Returns the blocks that `from` has, in an alltoall, for the ranks of a group, as runs of neighbours.
-[[nodiscard]] std::vector<plan::Range> pair_runs(const Request& request, int from, const Group& to);
-// Returns the operand for blocks that lie from index `index` on in a line, slot or scratch.
-[[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
-// Returns placed() of a line or slot, and any other operand unchanged.
-[[nodiscard]] plan::Operand placed_if_staged(const plan::Operand& operand, std::uint32_t index);
 
 // Blocks that are given one in each round, each to one rank. They use two places in turn, and a rank that has taken a block
 // says so. So a line or slot holds only one block, whatever the number of blocks. Uses three areas, from `area` on.
@@ -27,7 +20,7 @@ class TwoPlaces {
   void post(int round, int reader, plan::Operand value);
   [[nodiscard]] plan::Operand take(int round, int from, plan::Operand as, plan::Operand home);
   // Returns what `open` returns, as another rank names it.
-  [[nodiscard]] static plan::Operand opened(plan::Range block) { return {plan::Space::slot, 0, -1, block}; }
+  [[nodiscard]] static plan::Operand opened(plan::Range block) { return plan::Builder::in_slot(block); }
   void taken(int round, int from, plan::Operand value);
 
  private:

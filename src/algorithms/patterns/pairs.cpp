@@ -1,0 +1,50 @@
+// Blocks for pairs of ranks, and what a node shares of them.
+#include "algorithms/patterns/pairs.hpp"
+
+namespace copse::algorithms {
+
+using plan::Builder;
+using plan::Operand;
+using plan::Range;
+
+std::vector<Range> pair_runs(const Request& request, int from, const Group& to) {
+  std::vector<Range> runs;
+  for (const int rank : to) {
+    const Range block = request.pair(from, rank);
+    if (!runs.empty() && runs.back().first + runs.back().count == block.first) {
+      ++runs.back().count;
+    } else {
+      runs.push_back(block);
+    }
+  }
+  return runs;
+}
+
+std::vector<int> others_here(const Builder& builder, const Request& request) {
+  std::vector<int> result = request.others();
+  std::erase_if(result, [&](int other) { return !builder.shares_memory_with(other); });
+  return result;
+}
+
+void share_here(Builder& builder, const Request& request, int area, const std::function<std::vector<Range>(int)>& more) {
+  std::vector<int> readers;
+  std::vector<Range> parts;
+  for (const int other : others_here(builder, request)) {
+    parts.push_back(request.pair(request.rank, other));
+    const std::vector<Range> runs = more(other);
+    parts.insert(parts.end(), runs.begin(), runs.end());
+    readers.resize(parts.size(), other);
+  }
+  builder.share_input(area, readers, parts);
+}
+
+Operand placed(Operand place, std::uint32_t index) {
+  place.origin = (place.range.first + place.range.of - index) % place.range.of;
+  return place;
+}
+
+Operand placed_if_staged(const Operand& operand, std::uint32_t index) {
+  return is_staged(operand) ? placed(operand, index) : operand;
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,28 @@
+// The blocks of an alltoall: one for each pair of ranks.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+
+namespace copse::algorithms {
+
+// Returns the blocks that `from` has, in an alltoall, for the ranks of a group, as runs of neighbours.
+[[nodiscard]] std::vector<plan::Range> pair_runs(const Request& request, int from, const Group& to);
+// Returns the other ranks of this rank's node.
+[[nodiscard]] std::vector<int> others_here(const plan::Builder& builder, const Request& request);
+// Inside a loop, in an alltoall: shares this rank's input with the other ranks of its node. Each gets its own block, and the runs
+// of blocks that `more` returns for it.
+void share_here(plan::Builder& builder, const Request& request, int area,
+                const std::function<std::vector<plan::Range>(int other)>& more);
+// Returns the operand for blocks that lie from index `index` on in a line, slot or scratch.
+[[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
+// Tells whether the operand lies in a line or slot.
+[[nodiscard]] inline bool is_staged(const plan::Operand& place) {
+  return place.space == plan::Space::line || place.space == plan::Space::slot;
+}
+// Returns placed() of a line or slot, and any other operand unchanged.
+[[nodiscard]] plan::Operand placed_if_staged(const plan::Operand& operand, std::uint32_t index);
+
+}  // namespace copse::algorithms
