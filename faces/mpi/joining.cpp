@@ -128,11 +128,16 @@ const std::vector<int>& members_of(CommState& state) {
   return state.members;
 }
 
-// Returns the kin of these ranks, or null if there are none or COPSE_MEMORY leaves no room. Asking for room may take long.
+// Tells whether COPSE_MEMORY and the cgroups leave room for a communicator of so many ranks. Asking may take long.
+bool has_room_for(std::size_t ranks) {
+  return communicator::has_room(settings().memory) && communicator::left_by_cgroups() >= communicator::kRoomOfRank * ranks;
+}
+
+// Returns the kin of these ranks, or null if there are none or there is no room.
 KnownKin::Pointer kin_to_offer(const std::vector<int>& members) {
-  if (communicator::has_room(settings().memory)) return known_kin.of(members);
+  if (has_room_for(members.size())) return known_kin.of(members);
   known_kin.forget();
-  return communicator::has_room(settings().memory) ? known_kin.of(members) : nullptr;
+  return has_room_for(members.size()) ? known_kin.of(members) : nullptr;
 }
 
 using Clock = std::chrono::steady_clock;

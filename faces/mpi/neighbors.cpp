@@ -71,6 +71,26 @@ bool are_sources(const algorithms::Graph& graph, int rank, const std::vector<int
   return givers == sources;
 }
 
+// Gathers the lists of all ranks, whose lengths everybody knows. One rank may have very many neighbours and all others few, so this
+// goes in rounds, in which each rank says a few of its neighbours. Returns nothing if that fails.
+std::vector<std::vector<int>> gather_lists(const std::vector<int>& mine, const std::vector<std::size_t>& lengths,
+                                           communicator::Bootstrap& bootstrap) {
+  constexpr std::size_t kAtATime = 64;
+  const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
+  std::vector<std::vector<int>> lists(lengths.size());
+  std::vector<int> part(kAtATime), parts(kAtATime * lengths.size());
+  for (std::size_t begin = 0; begin < longest; begin += kAtATime) {
+    const auto there = [&](std::size_t length) { return std::min(kAtATime, length - std::min(length, begin)); };
+    std::copy_n(mine.begin() + static_cast<std::ptrdiff_t>(std::min(begin, mine.size())), there(mine.size()), part.begin());
+    if (!bootstrap.allgather(part.data(), parts.data(), kAtATime * sizeof part[0])) return {};
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      const auto from = parts.begin() + static_cast<std::ptrdiff_t>(i * kAtATime);
+      lists[i].insert(lists[i].end(), from, from + static_cast<std::ptrdiff_t>(there(lengths[i])));
+    }
+  }
+  return lists;
+}
+
 Neighbors neighbors_in(MPI_Comm comm, int kind) {
   if (kind == MPI_CART) return in_grid(comm);
   if (kind == MPI_GRAPH) return in_graph(comm);
@@ -94,16 +114,16 @@ std::optional<Neighborhood> meet_neighbors(MPI_Comm comm, communicator::Bootstra
   const Degrees mine{static_cast<int>(met.mine.sources.size()), static_cast<int>(met.mine.destinations.size())};
   std::vector<Degrees> all(static_cast<std::size_t>(bootstrap.ranks()));
   if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) return none(kNotMet);
-  std::size_t most = 1;
-  for (const Degrees& each : all) most = std::max(most, static_cast<std::size_t>(each.in) + static_cast<std::size_t>(each.out));
-  std::vector<int> list(most), lists(most * all.size());
-  std::copy(met.mine.sources.begin(), met.mine.sources.end(), list.begin());
-  std::copy(met.mine.destinations.begin(), met.mine.destinations.end(), list.begin() + mine.in);
-  if (!bootstrap.allgather(list.data(), lists.data(), most * sizeof list[0])) return none(kNotMet);
+  std::vector<int> list = met.mine.sources;
+  list.insert(list.end(), met.mine.destinations.begin(), met.mine.destinations.end());
+  std::vector<std::size_t> lengths;
+  for (const Degrees& each : all) lengths.push_back(static_cast<std::size_t>(each.in) + static_cast<std::size_t>(each.out));
+  const std::vector<std::vector<int>> lists = gather_lists(list, lengths, bootstrap);
+  if (lists.empty()) return none(kNotMet);
 
   std::vector<std::vector<int>> takers, sources;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const int* const of_rank = lists.data() + i * most;
+    const int* const of_rank = lists[i].data();
     sources.push_back(sorted(of_rank, all[i].in));
     takers.push_back(sorted(of_rank + all[i].in, all[i].out));
     if (has_twice(takers.back())) return none(kTwice);

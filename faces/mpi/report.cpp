@@ -48,6 +48,7 @@ std::string pack_trace() {
   table('p', trace.passed_on);
   for (const auto& [part, tally] : trace.start) out << "s\t" << part << "\t-\t" << tally.calls << "\t0\t" << tally.seconds << '\n';
   for (const auto& [key, times] : notes) out << "n\t" << key.first << '\t' << key.second << '\t' << times << "\t0\t0\n";
+  for (const std::string& line : trace.learned) out << "l\t" << line << "\t-\t0\t0\t0\n";
   for (const auto& [what, most] : peaks) out << "m\t" << what << "\t-\t" << most << "\t0\t0\n";
   return out.str();
 }
@@ -63,6 +64,7 @@ void merge(const std::string& packed) {
     if (kind == "p") trace.passed_on[{first, second}] += tally;
     if (kind == "s") trace.start[first] += tally;
     if (kind == "m") peaks[first] = std::max(peaks[first], tally.calls);
+    if (kind == "l") trace.learned.push_back(first);
     if (kind == "n") notes[{first, second}] += static_cast<int>(tally.calls);
   }
 }
@@ -100,7 +102,7 @@ double seconds_in(const std::map<std::pair<std::string, std::string>, communicat
 void print(int ranks) {
   print_table("ran by (algorithm, carrier)", trace.ran);
   print_table("passed on to the MPI because", trace.passed_on);
-  for (const std::string& line : trace.learned) std::fprintf(stderr, "copse: learned: %s\n", line.c_str());
+  for (const std::string& line : trace.learned) std::fprintf(stderr, "copse: %s\n", line.c_str());
   if (trace.ran.empty() && trace.passed_on.empty()) std::fprintf(stderr, "copse: no collective call was made\n");
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::fprintf(stderr,
@@ -198,7 +200,7 @@ void print_report(bool all_have_met) {
   const bool alone = ranks > 1 && !all_have_met && !all_report.load();
   const std::string all = alone ? pack_trace() : gather_on_rank_0(pack_trace(), ranks);
   if (!alone && rank != 0) return;
-  trace = {{}, {}, {}, std::move(trace.learned)};  // all ranks have learned the same
+  trace = {};
   notes.clear();
   peaks.clear();
   merge(all);

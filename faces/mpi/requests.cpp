@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bootstrap.hpp"
+#include "helpers.hpp"
 #include "helpers_meeting.hpp"
 #include "joining.hpp"
 #include "report.hpp"
@@ -258,11 +259,17 @@ void MpiRequest::start() {
     if (const CommState& state = *stream_.state; !persistent_ && state.served) {
       stream_.served = communicator::Communicator::can_serve(work_.arguments);
       (stream_.served ? state.copse : state.served)->pass(false);
+      if (!stream_.served && settings().trace) note(kHelpers, why_not_served());
     }
     stream_.copse().start(job_, work_.arguments);
   }
   detail::pending_requests.fetch_add(1, std::memory_order_release);
   stage_.store(Stage::pending, std::memory_order_release);
+}
+
+std::string MpiRequest::why_not_served() const {
+  const bool users = work_.arguments.combine != nullptr && work_.arguments.combine->user != nullptr;
+  return std::string(name_) + (users ? " with an operator of the program" : "") + " runs as without them";
 }
 
 bool MpiRequest::is_under_way() const { return job_ && stream_.copse().poll(*job_) == Outcome::pending; }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <string>
 
 #include "operators.hpp"
 #include "progress.hpp"
@@ -85,6 +86,7 @@ class MpiRequest final : public GivenAway {
   static int cancel(void* self, int complete);
   int make_handle(MPI_Request* handle);
   [[nodiscard]] bool is_under_way() const;
+  [[nodiscard]] std::string why_not_served() const;
   [[nodiscard]] bool is_seen_under_way();
   void leave_table();
   void end();

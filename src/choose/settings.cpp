@@ -142,7 +142,7 @@ struct Reader {
   }
 
   void learn(std::string_view name, std::string_view value) {
-    settings.learn = static_cast<Learn>(one_of(name, value, "way to learn", {"0", "1", "eagerly"}));
+    settings.learn = static_cast<Learn>(one_of(name, value, "way to learn", {"0", "1", "reordering", "eagerly"}));
   }
 
   void learned(std::string_view, std::string_view value) { settings.learned = value; }

@@ -51,8 +51,9 @@ struct CollectiveProcessors {
   }
 };
 
-// Whether other ways than those that the rules choose are tried in the program's own calls.
-enum class Learn : unsigned char { never, always, eagerly };
+// Whether other ways than those that the rules choose are tried in the program's own calls. `reordering`: also ways that combine
+// numbers in another order.
+enum class Learn : unsigned char { never, always, reordering, eagerly };
 
 // Many fields: one for each COPSE_ variable.
 struct Settings {

@@ -46,7 +46,7 @@ void print_equations(const price::Parameters& machine, const topology::Placement
     table.push_back(
         {equation, shape, time_text(ns), priced ? time_text(row->price.ns) : "-", priced ? name_of(row->decision) : "-"});
   };
-  add("5", "reduce, then broadcast", hmpi->reduce_broadcast(lines, hmpi->uncongested()), "reduce_broadcast");
+  add("5", "reduce, then broadcast", hmpi->reduce_broadcast(lines, hmpi->unfolded()), "reduce_broadcast");
   add("6, 7", "dissemination", hmpi->dissemination(lines), "dissemination");
   add("11", "tiles, then broadcast", hmpi->tiled_reduce_broadcast(lines), "tiled_hierarchical");
   std::printf(

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -43,6 +44,13 @@ void detach(std::vector<int> kept) {
   close_range(next, ~0U, 0);
 }
 
+// Makes the system wake this process if it is stopped when the lifeline is closed. Otherwise it would outlive the program.
+void wake_at_the_end(int lifeline) {
+  static_cast<void>(fcntl(lifeline, F_SETOWN, getpid()));
+  static_cast<void>(fcntl(lifeline, F_SETSIG, SIGCONT));
+  static_cast<void>(fcntl(lifeline, F_SETFL, fcntl(lifeline, F_GETFL) | O_ASYNC));
+}
+
 // Binds this process to the processor. If `processor` is negative or may not be used, lets it run everywhere, because the process
 // that started it may be bound.
 void move_to(int processor) {
@@ -67,6 +75,7 @@ int serve(Arguments arguments) {
   // The parent waits for this process, so its number belongs to no other process yet.
   const auto starter = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));
   detach({desk, lifeline, starter});
+  wake_at_the_end(lifeline);
   move_to(processor);
   communicator::help({.desk = desk, .lifeline = lifeline, .starter = starter}, *settings);
   return 0;

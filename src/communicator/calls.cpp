@@ -111,7 +111,7 @@ void Communicator::State::agree() {
     // A rank that waits in the MPI's own collective cannot be told that another rank has refused the call.
     if (routes.ask_mpi(all[Learner::kOfCaller] == 0, calls)) return made;
     if (const auto change = lessons.agreed(all, calls + 1)) {
-      trace.learned.push_back(routes.ways().describe(*change, calls));
+      if (traced && rank == 0) trace.learned.push_back(routes.ways().describe(*change, calls));
       routes.take(*change);
     }
     lessons.end_agreement();

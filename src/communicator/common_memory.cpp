@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <utility>
+
+#include "engine/reach/known.hpp"
 
 namespace copse::communicator {
 
@@ -18,10 +19,9 @@ std::shared_ptr<Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file
   static std::mutex mutex;
   // This is never destroyed, for the same reason as the machine in card.cpp: calls may come from destructors that run later.
   // The keys have a process id, because what the parent of a fork has mapped may not be mapped in the child.
-  static auto& known = *new std::map<std::pair<pid_t, engine::FileId>, std::weak_ptr<Mapping>>;
+  static auto& known = *new engine::Known<std::pair<pid_t, engine::FileId>, Mapping>;
   const std::lock_guard lock(mutex);
-  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Mapping>& entry = known[{getpid(), file}];
+  std::weak_ptr<Mapping>& entry = known.at({getpid(), file});
   std::shared_ptr<Mapping> mapping = entry.lock();
   const bool own = owner == getpid();  // /proc is not needed for memory of this process
   if (mapping ? mapping->bytes() != bytes : own && engine::file_id(owner_fd) != file) {

@@ -91,8 +91,8 @@ struct Tried {
   engine::Costs costs;
 };
 
-// Returns what a trial says about this rank and the rank half the node away. The same processes run the trial
-// only once. Without a trial, all costs are 0.
+// Returns what a trial says about this rank and the rank half the node away. Two processes run the trial only once. Without a
+// trial, all costs are 0.
 engine::Costs costs_between(const engine::Segment& segment, const Census& census, const std::vector<engine::Peer>& peers,
                             bool kernel) {
   const std::vector<int>& here = census.here;
@@ -103,9 +103,8 @@ engine::Costs costs_between(const engine::Segment& segment, const Census& census
   const engine::Peer& peer = peers[static_cast<std::size_t>(here[partner])];
   if (peer.same_process) return {};
   static std::mutex mutex;
-  static auto& known = *new std::map<std::vector<std::uint64_t>, engine::Costs>;
-  std::vector<std::uint64_t> key{mine, kernel};
-  for (const int rank : here) key.push_back(census.card(rank).process);
+  static auto& known = *new std::map<std::array<std::uint64_t, 3>, engine::Costs>;
+  const std::array<std::uint64_t, 3> key{census.card(census.rank).process, census.card(here[partner]).process, kernel ? 1U : 0U};
   {
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(key); found != known.end()) return found->second;

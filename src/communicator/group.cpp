@@ -7,9 +7,9 @@ namespace copse::communicator {
 
 // The plot is given back only if nobody has given up in it. A lane that gave up has noted that in the plot, too.
 Group::~Group() {
-  if (!next_ticket) return;
+  if (!left) return;
   const int local = kin->reached.peers[static_cast<std::size_t>(rank)].local;
-  if (plot.segment.given_up(local).load() == 0) kin->plots.give_back(plot.number, *next_ticket);
+  if (plot.segment.given_up(local).load() == 0) kin->plots.give_back(plot.number, left->next_ticket, left->warm);
 }
 
 bool Group::has_ended(int other) const {

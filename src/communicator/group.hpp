@@ -23,7 +23,13 @@ struct Group {
   std::unique_ptr<engine::Wire> wire;
   std::shared_ptr<Kin> kin;
   Plot plot;          // where the communicator's own stream runs
-  std::optional<std::uint64_t> next_ticket;  // of the next call in the plot, once the communicator's own stream has ended well
+  // How the plot is left, once the communicator's own stream has ended well: the ticket of the next call there, and whether the
+  // plot keeps its pages.
+  struct Left {
+    std::uint64_t next_ticket;
+    bool warm;
+  };
+  std::optional<Left> left;
   Lanes lanes;        // streams beside the communicator's own
   EndedTraces ended;  // traces of lanes that are gone
   algorithms::Graph graph;  // of neighbours; empty if there is none

@@ -41,6 +41,8 @@ std::string Communicator::save_lessons() const {
 Trace Communicator::trace() const {
   Trace all = state_->trace;
   if (!state_->seat.lane) state_->group->ended.add_to(all);
+  if (state_->traced && state_->rank == 0)
+    for (std::string& line : state_->routes.ways().tried()) all.learned.push_back(std::move(line));
   return all;
 }
 
@@ -141,8 +143,8 @@ Communicator::State::~State() {
   if (!seat.lane) {
     const bool forked = group->kin->reached.pids[static_cast<std::size_t>(rank)] != getpid();  // then the plot is not mapped here
     if (!ended_well || forked) return;
-    if (!group->kin->plots.keeps_pages()) seat.executor->give_memory_back();
-    group->next_ticket = seat.executor->ticket();
+    const bool warm = group->kin->plots.keeps_pages() || !seat.executor->give_memory_back();
+    group->left = {seat.executor->ticket(), warm};
     return;
   }
   if (ended_well) group->lanes.give_back(seat.lane->number, seat.executor->ticket());

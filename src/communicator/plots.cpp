@@ -18,7 +18,7 @@ void Plots::begin(std::shared_ptr<engine::Mapping> memory, const engine::Geometr
   const std::lock_guard lock(mutex_);
   geometry_ = geometry;
   ticket_ = first_ticket;
-  entries_.push_back({std::move(memory), 0, false});
+  entries_.push_back({std::move(memory)});
 }
 
 Plots::Set Plots::free_ones(std::uint64_t& ticket) const {
@@ -32,21 +32,23 @@ Plots::Set Plots::free_ones(std::uint64_t& ticket) const {
 
 bool Plots::keeps_pages() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), [](const Entry& each) { return each.free; })) <
+  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), [](const Entry& each) { return each.warm; })) <
          kWarm;
 }
 
 Plot Plots::take(int number) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[static_cast<std::size_t>(number)];
-  entry.free = false;
+  entry.free = entry.warm = false;
   return {number, entry.memory, engine::Segment(entry.memory->base() + entry.place, geometry_)};
 }
 
 // Tickets are compared by their signed difference, as everywhere.
-void Plots::give_back(int number, std::uint64_t ticket) {
+void Plots::give_back(int number, std::uint64_t ticket, bool warm) {
   const std::lock_guard lock(mutex_);
-  entries_[static_cast<std::size_t>(number)].free = true;
+  Entry& entry = entries_[static_cast<std::size_t>(number)];
+  entry.free = true;
+  entry.warm = warm;
   if (static_cast<std::int64_t>(ticket - ticket_) > 0) ticket_ = ticket;
 }
 

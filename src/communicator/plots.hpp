@@ -42,8 +42,8 @@ class Plots {
   // their pages already.
   [[nodiscard]] bool keeps_pages() const;
   [[nodiscard]] Plot take(int number);
-  // Gives a plot back. `ticket` is that of the call that would come next there.
-  void give_back(int number, std::uint64_t ticket);
+  // Gives a plot back. `ticket` is that of the call that would come next there. `warm` says that the plot has kept its pages.
+  void give_back(int number, std::uint64_t ticket, bool warm);
   // Adds plots to the last one, if the ranks can get memory for them. Collective over the ranks of `bootstrap`, which hold
   // their kin. Returns the number of the first new plot, or -1 on all ranks.
   [[nodiscard]] int grow(Bootstrap& bootstrap, const Ground& ground, int ranks_here);
@@ -55,6 +55,7 @@ class Plots {
     std::shared_ptr<engine::Mapping> memory;
     std::size_t place = 0;  // where the plot's segment begins in the memory, in bytes
     bool free = false;
+    bool warm = false;  // it is free and has pages; a new plot has none
   };
   mutable std::mutex mutex_;
   engine::Geometry geometry_;

@@ -60,7 +60,8 @@ choose::Needs Routes::needs_of(const Arguments& arguments) const {
 }
 
 bool Routes::is_inexact(const Arguments& arguments) const {
-  return ways_.learns() && (demands_of(arguments.combine) & kInexact) != 0;
+  const bool reorders = group_->settings.learn == choose::Learn::reordering;
+  return ways_.learns() && !reorders && (demands_of(arguments.combine) & kInexact) != 0;
 }
 
 void Routes::decide(const Arguments& arguments, Recent& recent) {

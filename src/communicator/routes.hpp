@@ -58,6 +58,7 @@ class Routes {
   }
   [[nodiscard]] Lessons& lessons() { return ways_.lessons(); }
   [[nodiscard]] Ways& ways() { return ways_; }
+  [[nodiscard]] const Ways& ways() const { return ways_; }
   // Tells the lessons which calls were made since this was called last.
   void count_recent();
   // Says, after so many calls, whether the MPI's own collective may make calls. All ranks say the same. Returns whether that

@@ -36,7 +36,7 @@ struct Tally {
 struct Trace {
   std::map<std::pair<std::string, std::string>, Tally> ran, passed_on;
   std::map<std::string, Tally> start;  // the parts of the start, of the program and of its communicators
-  std::vector<std::string> learned;  // which other ways were found to be faster, a line each; the same on all ranks
+  std::vector<std::string> learned;  // what was tried and found, a line each; of communicators in which this rank is rank 0
 
   void merge(const Trace& other) {
     for (const auto& [key, tally] : other.ran) ran[key] += tally;

@@ -99,17 +99,55 @@ bool Ways::keeps_bits(const choose::Decision& decision) {
   return true;
 }
 
+namespace {
+
+std::string name_of(const choose::Decision& decision) {
+  if (decision.outside) return "the MPI's own";
+  return std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
+}
+
+// Names the calls for which a decision holds.
+std::string calls_of(const choose::Decision& decision) {
+  return std::string(algorithms::name_of(decision.algorithm->collective)) + " from " + std::to_string(decision.from) + " bytes" +
+         (decision.to == choose::Bounds{}.to ? " on" : " to " + std::to_string(decision.to));
+}
+
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  char text[96];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+}  // namespace
+
 std::string Ways::describe(const Learner::Change& change, std::uint64_t number) {
   const choose::Decision &before = way(change.kind, change.before).decision, &now = way(change.kind, change.way).decision;
-  const auto name = [](const choose::Decision& decision) {
-    return decision.outside ? std::string("the MPI's own")
-                            : std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
-  };
-  char times[64];
-  std::snprintf(times, sizeof times, "%.2f -> %.2f us", change.before_ns / 1e3, change.now_ns / 1e3);
-  return std::string(algorithms::name_of(now.algorithm->collective)) + " from " + std::to_string(now.from) + " bytes" +
-         (now.to == choose::Bounds{}.to ? " on" : " to " + std::to_string(now.to)) + ": " + name(before) + " -> " + name(now) +
-         ", " + times + ", before call " + std::to_string(number);
+  return "learned: " + calls_of(now) + ": " + name_of(before) + " -> " + name_of(now) +
+         formatted(", %.2f -> %.2f us", change.before_ns / 1e3, change.now_ns / 1e3) + ", before call " + std::to_string(number);
+}
+
+std::vector<std::string> Ways::tried() const {
+  std::vector<std::string> lines;
+  if (!lessons_) return lines;
+  for (const auto& [kind, subject] : lessons_->learner().subjects()) {
+    const auto made = ways_.find(kind);
+    if (made == ways_.end()) continue;
+    const auto current = static_cast<std::size_t>(subject.current);
+    std::string others;
+    for (std::size_t i = 0; i < subject.ways.size(); ++i) {
+      const Learner::Way& way = subject.ways[i];
+      if (i == current || way.ns <= 0 || subject.ways[current].ns <= 0) continue;
+      others += ", " + name_of(made->second[i]->decision) + formatted(" %.2f times as long", way.ns / subject.ways[current].ns);
+    }
+    if (others.empty()) continue;
+    const choose::Decision& kept = made->second[current]->decision;
+    lines.push_back("tried: " + calls_of(kept) + ": " + name_of(kept) +
+                    formatted(" takes %.2f us", subject.ways[current].ns / 1e3) + others);
+  }
+  if (!lines.empty())
+    lines.push_back(formatted("trying took %.2f %% of the time in these calls", 100 * lessons_->learner().cost()));
+  return lines;
 }
 
 void Ways::save(const std::string& file, const std::string& machine) {
@@ -119,7 +157,7 @@ void Ways::save(const std::string& file, const std::string& machine) {
   for (const auto& [kind, subject] : lessons_->learner().subjects()) {
     if (subject.current == 0) continue;
     const choose::Decision& learned = way(kind, subject.current).decision;
-    if (!keeps_bits(learned)) continue;
+    if (group_->settings.learn != choose::Learn::reordering && !keeps_bits(learned)) continue;
     rules.push_back(choose::rule_for(learned, *situation_));
     char reason[96];
     std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us",

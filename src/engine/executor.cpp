@@ -19,6 +19,7 @@ Executor::Executor(const Segment& segment, std::vector<Peer> peers, int me, Wait
 void Executor::give_up() {
   signals_.blame(here_.me);
   signals_.give_up_for(here_.me);
+  messages_.spoil();
 }
 
 // This is safe because a line that reads as zeros belongs to no ticket, and others wait only for the lines of later tickets.

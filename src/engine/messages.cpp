@@ -119,6 +119,10 @@ void Messages::abandon() {
   if (wire_ != nullptr) wire_->abandon();
 }
 
+void Messages::spoil() {
+  if (wire_ != nullptr) wire_->spoil();
+}
+
 void Messages::shrink() {
   for (std::size_t number = packed_.size(); number-- > 0 && much();) {
     for (Packed& message : packed_[number]) {

@@ -34,6 +34,8 @@ class Messages {
   Outcome collect(int area, std::uint64_t ticket);
   // Takes back the memory of messages that will not come.
   void abandon();
+  // Says that messages may still come that nobody takes.
+  void spoil();
 
   // Frees memory until no more is held than is kept for the next call. much() tells whether there is more.
   void shrink();

@@ -17,9 +17,10 @@ struct Hmpi {
   // latencies include that.
   static Hmpi of(const Parameters& machine, int q, int s);
 
-  // Equation 1, in its first form: how many threads are left when reductions no longer congest the socket's cache. HMPI unfolds
-  // equation 5 with d = 4, where this gives 3 on both machines.
+  // Equation 1, in its first form: how many threads are left when reductions no longer congest the socket's cache.
   [[nodiscard]] int uncongested() const;
+  // HMPI unfolds equation 5 with this d, where equation 1 gives 3 on both machines. The recorded machines are fitted to it.
+  [[nodiscard]] int unfolded() const { return q < 4 ? q : 4; }
   // The reduction inside a socket, from q to d threads under congestion and from there without (d: uncongested(), or as given).
   [[nodiscard]] double intra_reduction(double m, int d) const;
   [[nodiscard]] double inter_reduction(double m) const;  // equation 2

@@ -163,6 +163,25 @@ TEST(Kin, APlotWhereARankGaveUpIsNotTakenAgain) {
             "");
 }
 
+// A plot that was never used has no pages. So the first communicator that ends leaves its own to the next one.
+TEST(Kin, PagesAreLeftToTheNext) {
+  EXPECT_EQ(run_ranks(Kind::processes, 2, unmeasured(),
+                      [](Communicator& first) -> std::string {
+                        communicator::Plots& plots = first.kin()->plots;
+                        for (int turn = 0; turn < 3; ++turn) {
+                          Made made = make_among(first, first.kin());
+                          if (!made.comm) return made.why;
+                          if (std::string wrong = sums_are_right(*made.comm, 300, turn); !wrong.empty()) return wrong;
+                          if (!plots.keeps_pages()) return "a plot without pages counts as one that has kept them";
+                          made.comm.reset();
+                          if (first.barrier() != Outcome::done) return "no barrier";
+                          if (plots.keeps_pages()) return "the plot has given its pages back";
+                        }
+                        return {};
+                      }),
+            "");
+}
+
 // What a rank noted 2^31 tickets ago in the same memory looks like a note of a call to come. Whoever has refused a call looks for
 // such notes.
 TEST(Kin, NotesOfLongAgoAreForgotten) {
@@ -181,7 +200,7 @@ TEST(Kin, NotesOfLongAgoAreForgotten) {
                         const auto free = plots.free_ones(ticket);
                         const int number = std::countr_zero(free[0]);
                         static_cast<void>(plots.take(number));
-                        plots.give_back(number, ticket + (std::uint64_t{1} << 31) + 8);
+                        plots.give_back(number, ticket + (std::uint64_t{1} << 31) + 8, true);
                         made = make_among(first, first.kin());
                         if (!made.comm) return made.why;
                         Communicator& comm = *made.comm;

@@ -176,6 +176,53 @@ TEST(Learner, FollowsAChangeSoon) {
   }
 }
 
+// Counts the calls until a kind runs by the wanted way, up to so many.
+int calls_until(Program& program, Kind kind, int way, int most) {
+  int calls = 0;
+  for (; program.current(kind) != way && calls < most; ++calls) program.call(kind);
+  return calls;
+}
+
+TEST(Learner, FollowsMessagesOfAnotherSize) {
+  for (const double ns : {300.0, 10000.0, 500000.0}) {
+    Program program(4, {}, 6, [&](std::uint64_t, Kind kind, int way) { return ns * (way == (kind == 7 ? 2 : 3) ? 1 : 1.6); });
+    for (int i = 0; i < 100000; ++i) program.call(7);
+    EXPECT_EQ(program.current(7), 2) << ns;
+    EXPECT_LT(calls_until(program, 8, 3, 100000), ns < 1000 ? 20000 : 1000) << ns;
+  }
+}
+
+// A neighbour takes processors. Ways that wait actively then take several times as long, and no two calls take the same time.
+TEST(Learner, FollowsABusyNeighbour) {
+  constexpr std::uint64_t kMiddle = 100000;
+  std::mt19937_64 random{7};  // NOLINT: the same every time
+  std::exponential_distribution<double> lost{1};
+  for (const double ns : {10000.0, 500000.0}) {
+    Program program(4, {}, 5, [&](std::uint64_t number, Kind, int way) {
+      if (number < kMiddle) return ns * (1 + 0.4 * way);
+      return (way < 3 ? 5 : 1 + 0.4 * way) * ns * (1 + 0.5 * lost(random));
+    });
+    for (std::uint64_t i = 0; i < kMiddle; ++i) program.call(7);
+    EXPECT_EQ(program.current(7), 0) << ns;
+    EXPECT_LT(calls_until(program, 7, 3, 100000), 1000) << ns;
+  }
+}
+
+// The processors of the ranks become far: every way that goes through lines and slots takes four times as long, the copy of the
+// kernel hardly longer.
+TEST(Learner, FollowsProcessorsThatBecomeFar) {
+  constexpr std::uint64_t kMiddle = 100000;
+  for (const double ns : {10000.0, 500000.0}) {
+    Program program(2, {}, 6, [&](std::uint64_t number, Kind, int way) {
+      const bool kernel = way == 4;
+      return ns * (kernel ? 1.8 : 1 + 0.2 * way) * (number < kMiddle || kernel ? 1 : 4);
+    });
+    for (std::uint64_t i = 0; i < kMiddle; ++i) program.call(7);
+    EXPECT_EQ(program.current(7), 0) << ns;
+    EXPECT_LT(calls_until(program, 7, 4, 100000), 1000) << ns;
+  }
+}
+
 TEST(Learner, SeveralKindsAreLearned) {
   Program program(3, {}, 4,
                   [](std::uint64_t, Kind kind, int way) { return (kind == 9 ? 20000.0 : 2000.0) * (way == kind % 4 ? 1 : 1.7); });

@@ -246,6 +246,7 @@ def test_communicators_do_not_wait_for_a_helper_that_is_gone(tmp_path, how):
         os.kill(helper, how)
         go.touch()
         said, _ = process.communicate(timeout=100)
+        assert until(lambda: not helpers()), "a helper outlives the program"
     assert process.returncode == 0, said
     most = 35  # seconds; if each of the four waited for the helper, 40
     assert [float(took) < most for took in re.findall(r"took ([\d.]+)", said)] == [True, True], said

@@ -63,6 +63,31 @@ def test_a_program_whose_best_algorithm_changes_is_followed(launch, compiled, na
     assert re.search(line, done.stderr, re.MULTILINE), done.stderr
 
 
+SUMS = """
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+  double third = 1.0 / 3, sum = 0;
+  MPI_Init(NULL, NULL);
+  for (int i = 0; i < 100000; ++i) MPI_Allreduce(&third, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  if (sum > 0.99) puts("right");
+  return MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("learn", ["1", "reordering"])
+def test_other_bits_are_tried_only_if_the_user_wants_that(launch, compile_mpi, learn):
+    """The trace says which ways were tried, and how long they took."""
+    flavour = flavours.find("mpich")
+    done = launch(flavour, 3, program=[compile_mpi(flavour, SUMS, "sums")], COPSE_LEARN=learn, COPSE_TRACE="1", COPSE_JOIN="1", timeout=120)
+    assert done.returncode == 0 and done.stdout.count("right") == 3, done.stdout + done.stderr
+    lines = re.findall(r"^copse: tried: allreduce from \d+ bytes to \d+: (\w+) \w+ takes [\d.]+ us((?:, .* [\d.]+ times as long)+)$", done.stderr, re.MULTILINE)
+    algorithms = {name for kept, others in lines for name in (kept, *re.findall(r", ([\w' ]+) \w+ [\d.]+ times", others))}
+    assert (len(algorithms) > 1) == (learn == "reordering"), done.stderr
+    assert (cost := re.search(r"^copse: trying took ([\d.]+) % of the time", done.stderr, re.MULTILINE)) is None or float(cost[1]) < 3, done.stderr
+
+
 @ONE_OR_ALL
 def test_what_was_learned_is_written_for_the_next_run(launch, compiled, name, tmp_path):
     flavour, table = flavours.find(name), tmp_path / "learned.json"

@@ -42,6 +42,11 @@ def test_ranges_leave_no_gap(sizes):
         assert found[value][1] == math.isqrt(value * after)
 
 
+def test_no_row_holds_on_both_sides_of_a_line():
+    """Messages that fit in a line go in other ways than those that do not."""
+    assert tune.ranges([8, 512, 4096], 0, None, split=120) == {8: [0, 120], 512: [121, 1448], 4096: [1449, None]}
+
+
 @pytest.mark.parametrize(("sizes", "bounds"), [([8, 512], (0, 2048)), ([120], (0, 480)), ([200, 4096], (121, 16384)), ([4096], (1024, 16384))])
 def test_rows_hold_only_near_what_was_measured(sizes, bounds):
     assert tune.bounds_of(sizes) == bounds
@@ -147,15 +152,15 @@ def test_ways_are_priced_on_this_machine(monkeypatch, tmp_path, no_candidates_kn
         return MACHINE
 
     monkeypatch.setattr(contest.native, "query", query)
-    monkeypatch.setattr(tune.calibrate, "run_native", run_native)
+    monkeypatch.setattr(contest.calibrate, "run_native", run_native)
     table, journal = tmp_path / "t.json", tmp_path / "journal"
-    machine = tune.measured_machine(table, contest.Journal(journal, {}), print)
+    machine = contest.measured_machine(table, contest.Journal(journal, {}), print)
     assert (tmp_path / "t-machine.json").read_text() == MACHINE and machine == str(tmp_path / "t-machine.json")
     assert contest.candidates(BCAST, 2, "direct", 1, machine) == [FAST], "by prices of this machine, the other way is too far behind"
     assert machine in asked[-1]
     assert contest.candidates(BCAST, 3, "direct") == [FAST, contest.Way("flat:get")] and contest.PRICED_ON in asked[-1]
-    assert tune.measured_machine(table, contest.Journal(journal, {}), print) == machine and len(measured) == 1, "an interrupted run goes on"
-    assert tune.measured_machine(table, contest.Journal(journal, {"other": 1}), print) == machine and len(measured) == 2
+    assert contest.measured_machine(table, contest.Journal(journal, {}), print) == machine and len(measured) == 1, "an interrupted run goes on"
+    assert contest.measured_machine(table, contest.Journal(journal, {"other": 1}), print) == machine and len(measured) == 2
 
 
 def test_a_machine_that_cannot_be_measured_is_no_reason_to_stop(monkeypatch, tmp_path):
@@ -163,8 +168,8 @@ def test_a_machine_that_cannot_be_measured_is_no_reason_to_stop(monkeypatch, tmp
         raise CopseError("no second processor", "try again")
 
     said = []
-    monkeypatch.setattr(tune.calibrate, "run_native", run_native)
-    assert tune.measured_machine(tmp_path / "t.json", contest.Journal(None, {}), said.append) == ""
+    monkeypatch.setattr(contest.calibrate, "run_native", run_native)
+    assert contest.measured_machine(tmp_path / "t.json", contest.Journal(None, {}), said.append) == ""
     assert len(said) == 1 and "no second processor" in said[0]
 
 

@@ -56,6 +56,7 @@ IMB_OPERATIONS = (*QUICK_OPERATIONS, "gather", "gatherv", "scatter", "scatterv",
 MODES = ("warm", "cold")
 SIZES = (8, 512, 4096, 32768, 262144, 1048576, 4194304)
 PEERS = ("mpich", "impi", "openmpi")
+UNPUBLISHED = {"COPSE_JOIN", "COPSE_QUIET"}  # these are set anyhow, or change nothing that --readme publishes
 LAUNCH_TIMEOUT = 1800  # seconds
 WATCH_SECONDS = 8  # to find the usual state of the machine
 TRIES = 6  # of a launch that still has cells without a batch in the usual state
@@ -366,6 +367,8 @@ def bench_command(
     files.require_folder(output)
     if into is not None and not into.is_file():
         raise CopseError(f"there is no {into}", "give the README.md of a checkout")
+    if into is not None and (given := sorted(name for name in os.environ if name.startswith(variables.PREFIX) and name not in UNPUBLISHED)):
+        raise CopseError(f"{given[0]} is set, which changes what is measured, and the text would not say so", f"unset {given[0]} and try again")
     progress = Console(stderr=True)
     # The programs on emulated nodes are no children of this one, so they would count as others.
     patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
@@ -408,6 +411,8 @@ def bench_command(
         of_upc = upc_bench.SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
         with emulated(nodes, rate) as cluster:
             return upc_bench.run(chosen, of_upc, thread_counts, batches, patient, output, cluster)
+    if into is not None and nodes > 1:
+        raise CopseError("the README's table is about one node", "leave out --nodes, or --readme")
     if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from . import bench, files, flavours, native, paths, quiet, run, variables
+from . import bench, calibrate, files, flavours, native, paths, quiet, run, variables
 from .cluster import Cluster
 from .errors import CopseError
 
@@ -32,6 +32,7 @@ FAR_BY_PRICE = 5  # times the cheapest price on a recorded machine: such ways ar
 FAR_BY_OWN_PRICE = 3  # the same on a file of this machine, on which prices are surer
 MOST_WAYS = 14  # of a call and size
 PRICED_ON, CLUSTER_PRICED_ON = "epyc", "juropa"
+CALIBRATING = 10  # seconds
 PRICED_RANKS = 16  # of a node; the price of every way for more ranks takes minutes
 # The races set these themselves, or they change nothing that is measured.
 HARMLESS = {f"COPSE_{name}" for name in ("TUNING", "LEARN", "LEARNED", "JOIN", "QUIET")}
@@ -315,6 +316,20 @@ class Contest:
             if ways:
                 self.times.merge(self.launch(f"confirm {launch} winners", ways, batches, seconds))
             self.times.merge(self.launch(f"confirm {launch} default", self.defaults, batches, seconds))
+
+
+def measured_machine(output: Path, journal: Journal, say: Callable[[str], None]) -> str:
+    """Writes the file of this machine beside the table, and returns its name. If a run was interrupted, its measurement counts. Returns an
+    empty text if the machine cannot be measured."""
+    path = output.with_name(f"{output.stem}-machine.json")
+    try:
+        files.require_place(path, "copse-machine/", "a machine's file")
+        [text] = journal.launch("this machine", lambda: [calibrate.run_native("measuring this machine", "--seconds", str(CALIBRATING))])
+        files.write(path, text)
+    except CopseError as error:
+        say(f"this machine was not measured ({error}); ways are priced on a recorded machine")
+        return ""
+    return calibrate.machine_argument(path)
 
 
 def sides_of(flavour: flavours.Flavour, heap: bool, cluster: Cluster | None = None) -> list[bench.Side]:

@@ -1,5 +1,6 @@
 """Writes files so that they are there as a whole or not at all."""
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -7,6 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import CopseError
+
+
+def digest(file: Path) -> str:
+    """Identifies a file by what it contains."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
 def require_place(file: Path, schema: str = "", what: str = "") -> None:

@@ -27,6 +27,7 @@ from .errors import CopseError
 FINAL = contest.Round(5, 4, 0.006, 1, 1)
 LEARN_BATCHES, LEARN_SECONDS = 40, 0.25  # of a cell that learns: at least so many batches, of so many seconds at most
 SIZES = (4096, 65536, 1048576)
+MOST_WAYS = 30  # that are raced; the best way must be among them, so there are more than `copse tune` has time for
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,15 @@ CHOICES = {"default": lambda r: r.of(r.default_us), "tuned": lambda r: r.of(r.tu
 
 
 def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tuple[str, ...], quick: bool, table: Path | None,
-            learning: float, say: Callable[[str], None], cache: int = 0, patience: quiet.Patience | None = None) -> list[Regret]:  # fmt: skip
+            learning: float, say: Callable[[str], None], cache: int = 0, patience: quiet.Patience | None = None, machine: str = "") -> list[Regret]:  # fmt: skip
     """Finds the regret of all cells. `table`: a tuning table to compare, too. `learning`: seconds that learning gets for each cell; 0: it
-    is not compared."""
+    is not compared. `machine`: the file of this machine, on which ways are priced; without it, ways are priced on a recorded one."""
     def contest_of(modes: tuple[str, ...]) -> contest.Contest:
-        return contest.Contest(side, ranks, spots, modes, contest.Journal(None, {}), say, cache=cache, patience=patience)
+        return contest.Contest(side, ranks, spots, modes, contest.Journal(None, {}), say, cache=cache, patience=patience, machine=machine)
 
     contests = contest_of(modes)
-    contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=side.cluster is not None)
+    most_ways = contest.MOST_WAYS if quick else MOST_WAYS
+    contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=side.cluster is not None, most_ways=most_ways)
     final, tuned, learned = contest.Times(), contest.Times(), contest.Times()
     winners = {mode: {spot: contests.winner([(spot, mode)]) for spot in spots} for mode in modes}
     for _ in range(2 if quick else FINAL.launches):
@@ -154,10 +156,12 @@ def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: 
         require_table(table)
     regrets: list[Regret] = []
     progress = Console(stderr=True)
+    plain = quick or cluster is not None
+    machine = "" if plain else contest.measured_machine(output / "regret.json", contest.Journal(None, {}), progress.print)
     with progress.status("") as status:
         for side in sides:
             for count in bench.chosen_numbers(ranks, "number of ranks", cluster.nodes if cluster else 1):
-                regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update, cache, patience)
+                regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update, cache, patience, machine)
     show(Console(width=None if sys.stdout.isatty() else 200), regrets)
     files.write(output / "regret.json", json.dumps([asdict(r) for r in regrets], indent=1) + "\n")
     if into is not None:

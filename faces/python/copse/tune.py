@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import bench, calibrate, contest, files, flavours, native, paths, quiet
+from . import bench, contest, files, flavours, native, paths, quiet
 from .bench_report import size_text
 from .errors import CopseError
 
@@ -27,7 +27,6 @@ SIZES = "8,512,4K,32K,256K,1M"
 QUICK_SIZES = "4K,64K,1M"
 GAIN = 1.04  # a way that is faster by less than this gets no row
 QUICK_WAYS = 5
-CALIBRATING = 10  # seconds
 AROUND = 4  # a row holds for sizes that are smaller or larger than all measured ones by at most this factor
 LINE = 120  # bytes that travel in a signal's own line; longer messages go in other ways
 MOST_RANKS = 64  # unless the user asks for more: the table's rows hold for up to twice as many
@@ -56,13 +55,15 @@ def won_in(race: contest.Contest) -> list[Won]:
     return result
 
 
-def ranges(values: list[int], first: int, last: int | None) -> dict[int, list[int | None]]:
-    """Returns, for each value, the range up to the geometric means with its neighbours. All ranges together go from first to last."""
+def ranges(values: list[int], first: int, last: int | None, split: int = 0) -> dict[int, list[int | None]]:
+    """Returns, for each value, the range up to the geometric means with its neighbours. Where `split` lies between two neighbours, the first
+    range ends there. All ranges together go from first to last."""
     result: dict[int, list[int | None]] = {}
     begin = first
     for value, after in zip(values, [*values[1:], None], strict=True):
-        result[value] = [begin, last if after is None else math.isqrt(value * after)]
-        begin = math.isqrt(value * after) + 1 if after else 0
+        end = last if after is None else split if value <= split < after else math.isqrt(value * after)
+        result[value] = [begin, end]
+        begin = 0 if end is None else end + 1
     return result
 
 
@@ -73,27 +74,13 @@ def rank_counts(processors: int, quick: bool) -> list[int]:
     return [most] if quick else [*(n for n in (2 * 4**i for i in range(8)) if n < most), most, *([4 * most] if 4 * most <= MOST_RANKS else [])]
 
 
-def measured_machine(output: Path, journal: contest.Journal, say: Callable[[str], None]) -> str:
-    """Writes the file of this machine beside the table, and returns its name. If a run was interrupted, its measurement counts. Returns an
-    empty text if the machine cannot be measured."""
-    path = output.with_name(f"{output.stem}-machine.json")
-    try:
-        files.require_place(path, "copse-machine/", "a machine's file")
-        [text] = journal.launch("this machine", lambda: [calibrate.run_native("measuring this machine", "--seconds", str(CALIBRATING))])
-        files.write(path, text)
-    except CopseError as error:
-        say(f"this machine was not measured ({error}); ways are priced on a recorded machine")
-        return ""
-    return calibrate.machine_argument(path)
-
-
 def bounds_of(sizes: list[int]) -> tuple[int, int]:
     """Returns the least and the largest size for which rows may hold, if these sizes were measured, in ascending order."""
     return 0 if sizes[0] <= LINE else max(LINE + 1, sizes[0] // AROUND), AROUND * sizes[-1]
 
 
 def rows_of(race: contest.Contest, sizes: list[int], ranks: list[int | None], turns: bool) -> list[dict]:
-    bytes_of = ranges(sizes, *bounds_of(sizes))
+    bytes_of = ranges(sizes, *bounds_of(sizes), split=LINE)
     rows: list[dict] = []
     for won in won_in(race):
         around = (0, None) if won.spot.call == "barrier" else tuple(bytes_of[won.spot.bytes])
@@ -130,12 +117,12 @@ def tune_command(
     about = native.query("info")
     kind = about["kind"]
     head = {"copse": about["version"], "machine": kind, "processors": sorted(os.sched_getaffinity(0)), "mpi": flavour.title,
-            "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick}  # fmt: skip
+            "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick, "library": files.digest(flavour.preload)}  # fmt: skip
     journal = contest.Journal(output.with_name(output.name + ".unfinished"), head)
     progress = Console(stderr=True)
     waiting = None if busy else quiet.Patience(patience, progress.print)
     begin = time.monotonic()
-    machine = "" if quick else measured_machine(output, journal, progress.print)
+    machine = "" if quick else contest.measured_machine(output, journal, progress.print)
     rows: list[dict] = []
     with progress.status("") as status:
         for side in sides:

@@ -17,11 +17,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <new>
 #include <string>
 #include <utility>
 
+#include "engine/reach/known.hpp"
 #include "engine/reach/shared_memory.hpp"
 #include "engine/signal/cancel.hpp"
 
@@ -127,10 +127,9 @@ std::optional<bool> shares_pid_namespace(pid_t pid) {
 
 std::shared_ptr<Process> Process::find(ProcessId id) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // never destroyed: late calls
+  static auto& known = *new Known<std::pair<pid_t, std::uint64_t>, Process>;  // never destroyed: late calls
   const std::lock_guard lock(mutex);
-  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Process>& entry = known[{id.pid, id.started}];
+  std::weak_ptr<Process>& entry = known.at({id.pid, id.started});
   std::shared_ptr<Process> process = entry.lock();
   if (!process) entry = process = std::make_shared<Process>(id);
   return process;
@@ -206,7 +205,7 @@ void Process::end_if_stopped(std::chrono::milliseconds longest) {
   const Stat now = stat_of(std::to_string(id_.pid));
   const std::int64_t time = coarse_now();
   const std::int64_t since = std::min(kSecond, time - std::exchange(looked_, time));
-  const bool stopped = now.pid != 0 && now.started == id_.started && std::strchr("Tt", now.state) != nullptr;
+  const bool stopped = now.pid != 0 && now.started == id_.started && now.state == 'T';  // not 't', as under a debugger
   stopped_for_ = !stopped ? -1 : stopped_for_ < 0 ? 0 : stopped_for_ + since;
   if (!stopped || stopped_for_ < std::chrono::nanoseconds(longest).count()) return;
   if (fd_ >= 0) syscall(SYS_pidfd_send_signal, fd_, SIGKILL, nullptr, 0);
