@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("include/copse", "faces/", "src/")
-COMMENT = re.compile(r"\s*(//|/\*|\*)")
+COMMENT = re.compile(r"\s*(//|/\*|\*(\s|/|$))")
 
 
 def git(*arguments: str) -> str:

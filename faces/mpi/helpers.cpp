@@ -161,9 +161,6 @@ const HelpersHere& helpers_here() { return known; }
 bool may_have_helpers(bool one_node) { return are_ranks || (one_node && known.count > 0); }
 
 void start_helpers() {
-  MPI_Comm parent{};
-  if (real().Comm_get_parent_(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)
-    return note(kHelpers, "none for spawned ranks: those who have spawned them have the helpers");
   const NodeRanks node;
   if (!node.made()) return;
   const cpu_set_t taken = taken_by_all(node.comm(), node.ranks());

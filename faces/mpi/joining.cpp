@@ -128,16 +128,19 @@ const std::vector<int>& members_of(CommState& state) {
   return state.members;
 }
 
-// Tells whether COPSE_MEMORY and the cgroups leave room for a communicator of so many ranks. Asking may take long.
-bool has_room_for(std::size_t ranks) {
-  return communicator::has_room(settings().memory) && communicator::left_by_cgroups() >= communicator::kRoomOfRank * ranks;
-}
-
-// Returns the kin of these ranks, or null if there are none or there is no room.
+// Returns the kin of these ranks. The result is null if there are none, or if COPSE_MEMORY or a cgroup leaves no room for another
+// communicator. All kin sit on one node. Asking for room may take long.
 KnownKin::Pointer kin_to_offer(const std::vector<int>& members) {
-  if (has_room_for(members.size())) return known_kin.of(members);
+  const auto has_room = [&](const KnownKin::Pointer& kin) {
+    return communicator::has_room(settings().memory) &&
+           (kin == nullptr || communicator::left_by_cgroups() >= communicator::kRoomOfRank * members.size());
+  };
+  KnownKin::Pointer kin = known_kin.of(members);
+  if (has_room(kin)) return kin;
+  kin.reset();
   known_kin.forget();
-  return has_room_for(members.size()) ? known_kin.of(members) : nullptr;
+  kin = known_kin.of(members);
+  return has_room(kin) ? kin : nullptr;
 }
 
 using Clock = std::chrono::steady_clock;

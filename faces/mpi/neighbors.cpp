@@ -75,16 +75,15 @@ bool are_sources(const algorithms::Graph& graph, int rank, const std::vector<int
 // goes in rounds, in which each rank says a few of its neighbours. Returns nothing if that fails.
 std::vector<std::vector<int>> gather_lists(const std::vector<int>& mine, const std::vector<std::size_t>& lengths,
                                            communicator::Bootstrap& bootstrap) {
-  constexpr std::size_t kAtATime = 64;
-  const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const std::size_t longest = *std::max_element(lengths.begin(), lengths.end()), at_a_time = std::min<std::size_t>(64, longest);
   std::vector<std::vector<int>> lists(lengths.size());
-  std::vector<int> part(kAtATime), parts(kAtATime * lengths.size());
-  for (std::size_t begin = 0; begin < longest; begin += kAtATime) {
-    const auto there = [&](std::size_t length) { return std::min(kAtATime, length - std::min(length, begin)); };
+  std::vector<int> part(at_a_time), parts(at_a_time * lengths.size());
+  for (std::size_t begin = 0; begin < longest; begin += at_a_time) {
+    const auto there = [&](std::size_t length) { return std::min(at_a_time, length - std::min(length, begin)); };
     std::copy_n(mine.begin() + static_cast<std::ptrdiff_t>(std::min(begin, mine.size())), there(mine.size()), part.begin());
-    if (!bootstrap.allgather(part.data(), parts.data(), kAtATime * sizeof part[0])) return {};
+    if (!bootstrap.allgather(part.data(), parts.data(), at_a_time * sizeof part[0])) return {};
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-      const auto from = parts.begin() + static_cast<std::ptrdiff_t>(i * kAtATime);
+      const auto from = parts.begin() + static_cast<std::ptrdiff_t>(i * at_a_time);
       lists[i].insert(lists[i].end(), from, from + static_cast<std::ptrdiff_t>(there(lengths[i])));
     }
   }

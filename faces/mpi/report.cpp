@@ -29,7 +29,7 @@ namespace {
 std::mutex mutex;
 auto& trace = *new communicator::Trace;  // never destroyed (session.hpp), like the maps below
 std::chrono::steady_clock::time_point begin;
-auto& notes = *new std::map<std::pair<std::string, std::string>, int>;  // counts the ranks or communicators that say so
+auto& notes = *new std::map<std::pair<std::string, std::string>, int>;  // counts how often that was said
 
 auto& peaks = *new std::map<std::string, std::uint64_t>;  // the most that any rank has
 std::atomic<bool> all_report{false};  // see expect_report_of_all

@@ -91,8 +91,16 @@ struct Tried {
   engine::Costs costs;
 };
 
-// Returns what a trial says about this rank and the rank half the node away. Two processes run the trial only once. Without a
-// trial, all costs are 0.
+// Returns which of its process's ranks on this node a rank is.
+std::uint64_t number_in_process(const Census& census, std::size_t local) {
+  const auto process = [&](std::size_t at) { return census.card(census.here[at]).process; };
+  std::uint64_t before = 0;
+  for (std::size_t at = 0; at < local; ++at) before += process(at) == process(local) ? 1 : 0;
+  return before;
+}
+
+// Returns what a trial says about this rank and the rank half the node away. Two ranks of two processes run the trial only once.
+// Without a trial, all costs are 0.
 engine::Costs costs_between(const engine::Segment& segment, const Census& census, const std::vector<engine::Peer>& peers,
                             bool kernel) {
   const std::vector<int>& here = census.here;
@@ -103,8 +111,9 @@ engine::Costs costs_between(const engine::Segment& segment, const Census& census
   const engine::Peer& peer = peers[static_cast<std::size_t>(here[partner])];
   if (peer.same_process) return {};
   static std::mutex mutex;
-  static auto& known = *new std::map<std::array<std::uint64_t, 3>, engine::Costs>;
-  const std::array<std::uint64_t, 3> key{census.card(census.rank).process, census.card(here[partner]).process, kernel ? 1U : 0U};
+  static auto& known = *new std::map<std::array<std::uint64_t, 5>, engine::Costs>;
+  const std::array<std::uint64_t, 5> key{census.card(census.rank).process, number_in_process(census, mine),
+                                         census.card(here[partner]).process, number_in_process(census, partner), kernel ? 1U : 0U};
   {
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(key); found != known.end()) return found->second;

@@ -143,7 +143,8 @@ Communicator::State::~State() {
   if (!seat.lane) {
     const bool forked = group->kin->reached.pids[static_cast<std::size_t>(rank)] != getpid();  // then the plot is not mapped here
     if (!ended_well || forked) return;
-    const bool warm = group->kin->plots.keeps_pages() || !seat.executor->give_memory_back();
+    const bool has_pages = !seat.rest.rests || seat.rest.calls != calls;
+    const bool warm = has_pages && (group->kin->plots.keeps_pages() || !seat.executor->give_memory_back());
     group->left = {seat.executor->ticket(), warm};
     return;
   }

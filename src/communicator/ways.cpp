@@ -103,7 +103,8 @@ namespace {
 
 std::string name_of(const choose::Decision& decision) {
   if (decision.outside) return "the MPI's own";
-  return std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
+  return std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier) +
+         (decision.radix == 2 ? "" : " with radix " + std::to_string(decision.radix));
 }
 
 // Names the calls for which a decision holds.
@@ -130,6 +131,7 @@ std::string Ways::describe(const Learner::Change& change, std::uint64_t number) 
 std::vector<std::string> Ways::tried() const {
   std::vector<std::string> lines;
   if (!lessons_) return lines;
+  const std::string where = " on " + std::to_string(group_->ranks) + " ranks";
   for (const auto& [kind, subject] : lessons_->learner().subjects()) {
     const auto made = ways_.find(kind);
     if (made == ways_.end()) continue;
@@ -137,16 +139,16 @@ std::vector<std::string> Ways::tried() const {
     std::string others;
     for (std::size_t i = 0; i < subject.ways.size(); ++i) {
       const Learner::Way& way = subject.ways[i];
-      if (i == current || way.ns <= 0 || subject.ways[current].ns <= 0) continue;
+      if (i == current || way.tries == 0 || subject.ways[current].ns <= 0) continue;
       others += ", " + name_of(made->second[i]->decision) + formatted(" %.2f times as long", way.ns / subject.ways[current].ns);
     }
     if (others.empty()) continue;
     const choose::Decision& kept = made->second[current]->decision;
-    lines.push_back("tried: " + calls_of(kept) + ": " + name_of(kept) +
+    lines.push_back("tried: " + calls_of(kept) + where + ": " + name_of(kept) +
                     formatted(" takes %.2f us", subject.ways[current].ns / 1e3) + others);
   }
   if (!lines.empty())
-    lines.push_back(formatted("trying took %.2f %% of the time in these calls", 100 * lessons_->learner().cost()));
+    lines.push_back(formatted("trying took %.2f %% of the time in calls", 100 * lessons_->learner().cost()) + where);
   return lines;
 }
 

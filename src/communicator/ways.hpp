@@ -51,7 +51,7 @@ class Ways {
 
   // Says in a line what changes before a call, and why.
   [[nodiscard]] std::string describe(const Learner::Change& change, std::uint64_t number);
-  // Says how long each way took that was tried, in comparison with the one that is kept, and what trying has cost.
+  // Says how long each way took when it was tried last, in comparison with the one that is kept, and what trying has cost.
   [[nodiscard]] std::vector<std::string> tried() const;
   // Writes what was learned to a tuning table. Throws text::FileError.
   void save(const std::string& file, const std::string& machine);

@@ -361,12 +361,17 @@ static void part_exscan(void) {
   }
 }
 
-/* All ranks give MPI_Exscan one buffer for both. That is an error on all ranks but 0, to which the receive buffer means nothing. No
- * rank may be a call ahead of the others afterwards. */
+/* All ranks give MPI_Exscan one buffer for both. That is an error on all ranks but 0, to which the receive buffer means nothing.
+ * (Open MPI takes it for MPI_IN_PLACE, and so does Copse there.) No rank may be a call ahead of the others afterwards. */
 static void part_alias(void) {
   const double third = 1.0 / 3;
   double thirds;
   int both[kInts], sum = 0;
+#ifdef OMPI_MAJOR_VERSION
+  const int in_place = rank > 0;
+#else
+  const int in_place = 0;
+#endif
   MPI_Allreduce(&third, &thirds, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* see part_exscan */
   for (int started = 0; started < 2 + HAS_PERSISTENT; ++started) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -374,9 +379,13 @@ static void part_alias(void) {
     int error = EITHER(MPI_Exscan, MPI_Iexscan, both, both, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (started == 2 && error == MPI_SUCCESS) error = MPI_Start(&request);
     if (error == MPI_SUCCESS) error = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    EXPECT(class_of(error) == (rank == 0 ? MPI_SUCCESS : MPI_ERR_BUFFER), "form %d: class %d", started, class_of(error));
+    EXPECT(class_of(error) == (rank == 0 || in_place ? MPI_SUCCESS : MPI_ERR_BUFFER), "form %d: class %d", started,
+           class_of(error));
     if (started == 2) MPI_Request_free(&request);
-    for (int i = 0; i < kInts; ++i) EXPECT(both[i] == rank + i, "form %d, element %d: %d", started, i, both[i]);
+    for (int i = 0; i < kInts; ++i) {
+      const int want = in_place ? rank * i + rank * (rank - 1) / 2 : rank + i;
+      EXPECT(both[i] == want, "form %d, element %d: %d", started, i, both[i]);
+    }
     EXPECT(MPI_Reduce(&started, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD) == MPI_SUCCESS, "the next call fails");
     EXPECT(rank != 0 || sum == ranks * started, "the next call gives %d", sum);
     check(MPI_COMM_WORLD);

@@ -89,7 +89,8 @@ def test_ranks_whose_buffers_overlap_stay_in_step(launch_errors, flavour, variab
     "variables", [{}, {"COPSE_NODES": "2"}, {"COPSE_JOIN": "pays"}], ids=["one node", "two nodes", "the default COPSE_JOIN"]
 )
 @pytest.mark.parametrize("part", ["exscan", "alias"])
-def test_an_output_that_means_nothing_may_be_the_input(launch_errors, flavour, part, variables):
+def test_an_exscan_whose_output_is_its_input(launch_errors, flavour, part, variables):
+    """That is right on rank 0, where the output means nothing, and wrong on the others."""
     launch_errors(flavour, 4, part, **variables)
 
 

@@ -125,10 +125,10 @@ def question(spot: Spot) -> list[str]:
 
 
 @cache
-def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1, machine: str = "") -> list[Way]:
+def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1, machine: str = "", far: int = FAR_BY_OWN_PRICE) -> list[Way]:
     """Returns the ways that can run a call, cheapest first by the price of warm calls on `machine`, a file of this one. Without such a file,
-    prices are those of a recorded machine whose ranks have a core each. Of ways with the same price on the same carrier there is one."""
-    far = FAR_BY_OWN_PRICE if machine else FAR_BY_PRICE
+    prices are those of a recorded machine whose ranks have a core each. `far` times the cheapest price is too dear on `machine`. Of ways with the same price on the same carrier there is one."""
+    far = far if machine else FAR_BY_PRICE
     machine = machine or (PRICED_ON if nodes == 1 else CLUSTER_PRICED_ON)
     ranks = min(ranks, nodes * PRICED_RANKS)
     priced = native.query("price", *question(spot), "-n", str(ranks), "--nodes", str(nodes), "--reach", reach, "--machine", machine, "--top", "100000")
@@ -272,13 +272,13 @@ class Contest:
     def cells(self, spot: Spot) -> list[Cell]:
         return [(spot, mode) for mode in self.modes if (spot, mode) in self.times.us]
 
-    def race(self, rounds: tuple[Round, ...], with_mpi: bool, most_ways: int = MOST_WAYS) -> None:
-        """Races all ways, the default among them. Afterwards `times` holds what was measured in the last round."""
+    def race(self, rounds: tuple[Round, ...], with_mpi: bool, most_ways: int = MOST_WAYS, far: int = FAR_BY_OWN_PRICE) -> None:
+        """Races all ways, the default among them, but the dearest (candidates). Afterwards `times` holds what was measured in the last round."""
         others = [DEFAULT, Way(MPI)] if with_mpi else [DEFAULT]
         left = {}
         for spot in self.spots:
             same = chosen(spot, self.ranks, self.reach, self.nodes)
-            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach, self.nodes, self.machine) if way != same][:most_ways]
+            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach, self.nodes, self.machine, far) if way != same][:most_ways]
         for number, each in enumerate(rounds):
             self.times = Times()
             heats = max(map(len, left.values()))

@@ -60,7 +60,7 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
 
     contests = contest_of(modes)
     most_ways = contest.MOST_WAYS if quick else MOST_WAYS
-    contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=side.cluster is not None, most_ways=most_ways)
+    contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=side.cluster is not None, most_ways=most_ways, far=contest.FAR_BY_PRICE)
     final, tuned, learned = contest.Times(), contest.Times(), contest.Times()
     winners = {mode: {spot: contests.winner([(spot, mode)]) for spot in spots} for mode in modes}
     for _ in range(2 if quick else FINAL.launches):

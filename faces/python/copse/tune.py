@@ -117,7 +117,7 @@ def tune_command(
     about = native.query("info")
     kind = about["kind"]
     head = {"copse": about["version"], "machine": kind, "processors": sorted(os.sched_getaffinity(0)), "mpi": flavour.title,
-            "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick, "library": files.digest(flavour.preload)}  # fmt: skip
+            "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick, "libraries": {name: files.digest(paths.PRELOAD_FOLDER / name) for side in sides for name in side.preload}}  # fmt: skip
     journal = contest.Journal(output.with_name(output.name + ".unfinished"), head)
     progress = Console(stderr=True)
     waiting = None if busy else quiet.Patience(patience, progress.print)

@@ -19,7 +19,7 @@ struct WaitPolicy {
   std::uint32_t pauses = 1;      // pause instructions between two polls
   std::uint32_t stays = 4000;    // polls a quarter of a microsecond or more apart, before the first yield
   std::uint32_t yields = 20000;  // yields before naps begin
-  std::uint32_t nap_us = 100;    // length of the first naps; in a wait of seconds they become a millisecond long
+  std::uint32_t nap_us = 100;    // length of a nap
   bool cancellable = false;      // a cancelled thread leaves the wait between two naps, by unwinding
 
   // A yield costs a time slice if other programs want the processor. Staying pays for waits of up to a millisecond.
