@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -10,9 +11,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "real.hpp"
 
@@ -26,10 +29,6 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-bool has(const std::string& process, const std::string_view library) {
-  return text_of("/proc/" + process + "/maps").find(library) != std::string::npos;
-}
-
 pid_t parent_of(const std::string& process) {
   const std::string stat = text_of("/proc/" + process + "/stat");
   const std::size_t name_end = stat.rfind(')');  // the name may contain anything
@@ -38,17 +37,15 @@ pid_t parent_of(const std::string& process) {
   return parent;
 }
 
-// Tells whether a process was started by this process's parent, with nothing between them but scripts and the like. What a rank
-// starts is no rank, even if it uses the MPI.
-bool is_from_my_parent(const std::string& process, const std::string& mpi) {
-  constexpr int kMostBetween = 4;
+// Returns the processes between this process's parent and a process that it has started. Returns nothing if it has not started that
+// process, or only by a long way.
+std::optional<std::vector<std::string>> between_my_parent_and(const std::string& process) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> between;
   pid_t parent = parent_of(process);
-  for (int between = 0; between < kMostBetween && parent > 1 && parent != getppid(); ++between) {
-    const std::string above = std::to_string(parent);
-    if (has(above, mpi)) return false;
-    parent = parent_of(above);
-  }
-  return parent == getppid();
+  for (; parent > 1 && parent != getppid() && between.size() < kMost; parent = parent_of(between.back()))
+    between.push_back(std::to_string(parent));
+  return parent == getppid() ? std::optional(between) : std::nullopt;
 }
 
 // Returns the value of a variable with which the process was started. It is empty if there is none.
@@ -88,7 +85,8 @@ std::string file_of_mpi() {
 
 }  // namespace
 
-// A preloaded library is in place before the MPI's. So a process that has the MPI but not this library will never have it.
+// What a rank starts is no rank, even if it uses the MPI; scripts that start a rank do not use it. A preloaded library is in place
+// before the MPI's. So a process that has the MPI but not this library will never have it.
 pid_t rank_without_copse() {
   const std::string mpi = file_of_mpi();
   if (mpi.empty()) return 0;
@@ -96,9 +94,15 @@ pid_t rank_without_copse() {
   for (std::filesystem::directory_iterator at("/proc", unreadable), end; !unreadable && at != end; at.increment(unreadable)) {
     const std::string process = at->path().filename();
     const auto pid = static_cast<pid_t>(std::strtol(process.c_str(), nullptr, 10));
-    if (pid <= 0 || pid == getpid() || !is_rank_of_this_world(process) || !has(process, mpi) || has(process, kThisLibrary))
-      continue;
-    if (is_from_my_parent(process, mpi)) return pid;
+    if (pid <= 0 || pid == getpid()) continue;
+    const auto between = between_my_parent_and(process);
+    if (!between || !is_rank_of_this_world(process)) continue;
+    const auto maps_of = [](const std::string& one) { return text_of("/proc/" + one + "/maps"); };
+    const auto has_mpi = [&](const std::string& maps) { return maps.find(mpi) != std::string::npos; };
+    const std::string maps = maps_of(process);
+    if (has_mpi(maps) && maps.find(kThisLibrary) == std::string::npos &&
+        std::none_of(between->begin(), between->end(), [&](const std::string& one) { return has_mpi(maps_of(one)); }))
+      return pid;
   }
   return 0;
 }

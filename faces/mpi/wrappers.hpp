@@ -23,7 +23,7 @@ inline constexpr std::string_view kTooMany = "more bytes than there are addresse
 // A rank whose type is not dense must pack. MPI_Pack cannot take elements that large, and what can is slower than the
 // MPI's own call. Only the rank itself knows that its type is not dense, so all ranks pass on.
 inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
-inline constexpr std::string_view kTooManyRanks = "more than 65535 ranks, whose pairs have no numbers";
+inline constexpr std::string_view kTooManyRanks = "too many ranks: their pairs have no numbers";
 inline constexpr std::string_view kFaster = "the MPI is faster, says the tuning table or what was learned";
 inline constexpr std::string_view kRoundedByMpi = "the first of these started reductions were the MPI's, whose bits may differ";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();

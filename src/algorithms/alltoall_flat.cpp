@@ -4,6 +4,7 @@
 // Cost: a + (P-1) n b; twice the copies if staged.
 // Wins: nearly always within a node; for very small blocks on very many ranks, fewer signals are better (bruck).
 #include "algorithms/patterns/blocks.hpp"
+#include "algorithms/patterns/pairs.hpp"
 
 namespace copse::algorithms {
 

@@ -5,7 +5,6 @@
 // of other ranks, so all blocks must be of one size.
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
 // Wins: small blocks between nodes of many ranks: a rank sends (N-1)/r messages instead of P-r.
-#include "algorithms/patterns/blocks.hpp"
 #include "algorithms/patterns/pairs.hpp"
 
 namespace copse::algorithms {

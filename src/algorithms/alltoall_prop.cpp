@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "algorithms/patterns/blocks.hpp"
 #include "algorithms/patterns/pairs.hpp"
 #include "algorithms/patterns/signals.hpp"
 

@@ -43,11 +43,15 @@ struct Recent {
   std::uint64_t calls = 0;            // calls like this one that are not yet counted in the route
 };
 
+[[nodiscard]] inline std::string algorithm_and_carrier(const choose::Decision& decision) {
+  return std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
+}
+
 // Completes a route whose decision has been made, on a communicator of so many ranks. Its calls are counted in `trace`.
 inline void open(Route& route, int ranks, Trace& trace) {
   route.by_root.resize(static_cast<std::size_t>(ranks));
-  route.tally = &trace.ran[{std::string(algorithms::name_of(route.decision.algorithm->collective)),
-                            std::string(route.decision.algorithm->name) + " " + plan::name_of(route.decision.carrier)}];
+  route.tally =
+      &trace.ran[{std::string(algorithms::name_of(route.decision.algorithm->collective)), algorithm_and_carrier(route.decision)}];
 }
 
 }  // namespace copse::communicator

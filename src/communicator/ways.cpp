@@ -103,8 +103,7 @@ namespace {
 
 std::string name_of(const choose::Decision& decision) {
   if (decision.outside) return "the MPI's own";
-  return std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier) +
-         (decision.radix == 2 ? "" : " with radix " + std::to_string(decision.radix));
+  return algorithm_and_carrier(decision) + (decision.radix == 2 ? "" : " with radix " + std::to_string(decision.radix));
 }
 
 // Names the calls for which a decision holds.
@@ -161,10 +160,8 @@ void Ways::save(const std::string& file, const std::string& machine) {
     const choose::Decision& learned = way(kind, subject.current).decision;
     if (group_->settings.learn != choose::Learn::reordering && !keeps_bits(learned)) continue;
     rules.push_back(choose::rule_for(learned, *situation_));
-    char reason[96];
-    std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us",
-                  subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3, subject.ways.front().ns / 1e3);
-    reasons.emplace_back(reason);
+    reasons.push_back(formatted("learned: %.2f us; by the rules, %.2f us",
+                                subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3, subject.ways.front().ns / 1e3));
   }
   if (!rules.empty()) choose::add_to_file(file, machine, group_->settings.mpi, rules, reasons);
 }

@@ -367,8 +367,8 @@ def bench_command(
     files.require_folder(output)
     if into is not None and not into.is_file():
         raise CopseError(f"there is no {into}", "give the README.md of a checkout")
-    if into is not None and (given := sorted(name for name in os.environ if name.startswith(variables.PREFIX) and name not in UNPUBLISHED)):
-        raise CopseError(f"{given[0]} is set, which changes what is measured, and the text would not say so", f"unset {given[0]} and try again")
+    if into is not None:
+        variables.refuse(UNPUBLISHED, "changes what is measured, and the text would not say so")
     progress = Console(stderr=True)
     # The programs on emulated nodes are no children of this one, so they would count as others.
     patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)

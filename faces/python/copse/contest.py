@@ -7,7 +7,6 @@ has ways race the ways of all calls and sizes at once.
 """
 
 import csv
-import hashlib
 import json
 import math
 import os
@@ -115,9 +114,7 @@ def numa_regions() -> int:
 
 def refuse_variables() -> None:
     """Refuses variables of the user that would decide what is raced."""
-    for name in sorted(os.environ):
-        if name.startswith(variables.PREFIX) and name not in HARMLESS:
-            raise CopseError(f"{name} is set, which changes what all ways do", f"unset {name} and try again")
+    variables.refuse(HARMLESS, "changes what all ways do")
 
 
 def question(spot: Spot) -> list[str]:
@@ -127,7 +124,8 @@ def question(spot: Spot) -> list[str]:
 @cache
 def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1, machine: str = "", far: int = FAR_BY_OWN_PRICE) -> list[Way]:
     """Returns the ways that can run a call, cheapest first by the price of warm calls on `machine`, a file of this one. Without such a file,
-    prices are those of a recorded machine whose ranks have a core each. `far` times the cheapest price is too dear on `machine`. Of ways with the same price on the same carrier there is one."""
+    prices are those of a recorded machine whose ranks have a core each. Ways of more than `far` times the cheapest price, or FAR_BY_PRICE on a
+    recorded machine, are left out. Of ways with the same price on the same carrier there is one."""
     far = far if machine else FAR_BY_PRICE
     machine = machine or (PRICED_ON if nodes == 1 else CLUSTER_PRICED_ON)
     ranks = min(ranks, nodes * PRICED_RANKS)
@@ -241,7 +239,7 @@ class Contest:
         """Runs the benchmark once, each of these spots by its way. The program makes the calls of the other spots, too, by default. They do
         not count, so that no way has more samples than others. The journal knows a launch by its name and all that it measures."""
         measured = repr((sorted(map(str, ways.items())), batches, seconds, sorted(ours.items())))
-        digest = hashlib.sha256(measured.encode()).hexdigest()[:12]
+        digest = files.digest(measured.encode())
         readings = self.journal.launch(f"{self.name}: {name}: {digest}", lambda: self._measure(ways, batches, seconds, ours))
         times = Times()
         for call, size, mode, us in readings:
@@ -273,7 +271,8 @@ class Contest:
         return [(spot, mode) for mode in self.modes if (spot, mode) in self.times.us]
 
     def race(self, rounds: tuple[Round, ...], with_mpi: bool, most_ways: int = MOST_WAYS, far: int = FAR_BY_OWN_PRICE) -> None:
-        """Races all ways, the default among them, but the dearest (candidates). Afterwards `times` holds what was measured in the last round."""
+        """Races all ways, the default among them, but not the dearest (candidates). Afterwards `times` holds what was measured in the last
+        round."""
         others = [DEFAULT, Way(MPI)] if with_mpi else [DEFAULT]
         left = {}
         for spot in self.spots:

@@ -10,9 +10,9 @@ from pathlib import Path
 from .errors import CopseError
 
 
-def digest(file: Path) -> str:
-    """Identifies a file by what it contains."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+def digest(contents: bytes) -> str:
+    """Identifies contents, of a file for instance."""
+    return hashlib.sha256(contents).hexdigest()[:12]
 
 
 def require_place(file: Path, schema: str = "", what: str = "") -> None:

@@ -10,7 +10,6 @@ family of its own, because it has MPICH's ABI but pins and yields by its own var
         subprocess.run(command, env=flavour.environment())
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -152,7 +151,7 @@ class Flavour:
     def program(self, source: Path, *libraries: str) -> Path:
         """Returns the program of a C file. Compiles it, unless that was done before for the same text, headers and compiler."""
         read = b"".join(file.read_bytes() for file in [source, *sorted(source.parent.glob("*.h"))])
-        key = hashlib.sha256(read + os.fsencode(self.mpicc.resolve())).hexdigest()[:12]
+        key = files.digest(read + os.fsencode(self.mpicc.resolve()))
         program = paths.cache() / "bench" / "bin" / self.name / f"{source.stem}-{key}"
         if not program.exists():
             with files.replaced(program, 0o777) as new:

@@ -116,8 +116,9 @@ def tune_command(
     spots = contest.spots_of(contest.COLLECTIVES if calls == "all" else bench.chosen_words(calls, tuple(contest.COLLECTIVES), "call"), lengths)
     about = native.query("info")
     kind = about["kind"]
+    libraries = {name: files.digest((paths.PRELOAD_FOLDER / name).read_bytes()) for side in sides for name in side.preload}
     head = {"copse": about["version"], "machine": kind, "processors": sorted(os.sched_getaffinity(0)), "mpi": flavour.title,
-            "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick, "libraries": {name: files.digest(paths.PRELOAD_FOLDER / name) for side in sides for name in side.preload}}  # fmt: skip
+            "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick, "libraries": libraries}  # fmt: skip
     journal = contest.Journal(output.with_name(output.name + ".unfinished"), head)
     progress = Console(stderr=True)
     waiting = None if busy else quiet.Patience(patience, progress.print)

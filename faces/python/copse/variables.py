@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from . import native
 from .errors import CopseError
@@ -21,6 +21,13 @@ def table() -> list[dict[str, str]]:
     The helper does not see the caller's COPSE_* variables, so that a wrong one cannot stop it.
     """
     return native.query("env", environment=without())
+
+
+def refuse(harmless: Collection[str], why: str) -> None:
+    """Raises CopseError if this process has a COPSE_* variable that is not among the harmless ones. `why` says what it would do."""
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in harmless:
+            raise CopseError(f"{name} is set, which {why}", f"unset {name} and try again")
 
 
 def check(environment: Mapping[str, str]) -> None:

@@ -138,13 +138,4 @@ void share_blocks(Builder& builder, const Request& request, int area) {
   builder.reclaim_input(others);
 }
 
-void take_blocks(Builder& builder, const Request& request, int area, std::span<const int> others) {
-  const plan::Range own = request.pair(request.rank, request.rank);
-  builder.copy(Builder::output(own), Builder::input(own));
-  for (const int other : others) {
-    const plan::Range theirs = request.pair(other, request.rank);
-    builder.copy(Builder::output(theirs), builder.take_part(area, other, theirs, Builder::output(theirs)));
-  }
-}
-
 }  // namespace copse::algorithms

@@ -1,8 +1,6 @@
 // Blocks of a message go up and down a tree, or from each rank to all others.
 #pragma once
 
-#include <span>
-
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
@@ -17,8 +15,5 @@ void scatter_down(plan::Builder& builder, const shape::SurveyedTree& tree, int r
 
 // Inside a loop: shares this rank's input, so that every other rank can take its block by take_part().
 void share_blocks(plan::Builder& builder, const Request& request, int area);
-// Inside a loop, in an alltoall: keeps this rank's own block, and takes its block from each of `others`, which have shared their
-// inputs on `area`.
-void take_blocks(plan::Builder& builder, const Request& request, int area, std::span<const int> others);
 
 }  // namespace copse::algorithms

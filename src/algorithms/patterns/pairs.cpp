@@ -38,6 +38,15 @@ void share_here(Builder& builder, const Request& request, int area, const std::f
   builder.share_input(area, readers, parts);
 }
 
+void take_blocks(Builder& builder, const Request& request, int area, std::span<const int> others) {
+  const plan::Range own = request.pair(request.rank, request.rank);
+  builder.copy(Builder::output(own), Builder::input(own));
+  for (const int other : others) {
+    const plan::Range theirs = request.pair(other, request.rank);
+    builder.copy(Builder::output(theirs), builder.take_part(area, other, theirs, Builder::output(theirs)));
+  }
+}
+
 Operand placed(Operand place, std::uint32_t index) {
   place.origin = (place.range.first + place.range.of - index) % place.range.of;
   return place;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "algorithms/registry.hpp"
@@ -16,6 +17,9 @@ namespace copse::algorithms {
 // of blocks that `more` returns for it.
 void share_here(plan::Builder& builder, const Request& request, int area,
                 const std::function<std::vector<plan::Range>(int other)>& more);
+// Inside a loop, in an alltoall: keeps this rank's own block, and takes its block from each of `others`, which have shared their
+// inputs on `area`.
+void take_blocks(plan::Builder& builder, const Request& request, int area, std::span<const int> others);
 // Returns the operand for blocks that lie from index `index` on in a line, slot or scratch.
 [[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
 // Tells whether the operand lies in a line or slot.
