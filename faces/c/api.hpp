@@ -3,10 +3,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "communicator/communicator.hpp"
+#include "communicator/served_streams.hpp"
 #include "communicator/spans.hpp"
 #include "copse/copse.h"
 #include "of_thread.hpp"
@@ -18,6 +20,7 @@ using communicator::Block;
 using communicator::Communicator;
 using communicator::Job;
 using communicator::Outcome;
+using communicator::ServedStreams;
 using communicator::Span;
 
 // The message about this thread's last failure without a communicator.
@@ -45,7 +48,7 @@ inline std::string out_of(const char* what, int value, int end) {
 
 struct copse_comm {
   std::unique_ptr<copse::c::Communicator> communicator;
-  std::unique_ptr<copse::c::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
+  std::optional<copse::c::ServedStreams> served;  // the same ranks with helpers, for started calls
   bool check = false;
   copse_status broken = COPSE_OK;
   std::string message;
@@ -62,5 +65,5 @@ struct copse_comm {
 struct copse_request {
   std::shared_ptr<copse_comm*> comm;
   std::shared_ptr<copse::c::Job> job;
-  bool served = false;  // helpers make the call
+  copse::c::Communicator* stream = nullptr;  // where the call runs; lives as long as `comm`
 };

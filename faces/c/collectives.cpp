@@ -273,8 +273,8 @@ copse_status start(copse_comm* comm, const Asked& asked, copse_request** request
   return call(comm, asked, [&](const Arguments& arguments) {
     auto made = std::make_unique<copse_request>();
     made->comm = comm->self;
-    made->served = comm->served && Communicator::can_serve(arguments);
-    made->job = (made->served ? comm->served : comm->communicator)->start(arguments);
+    made->stream = comm->served && Communicator::can_serve(arguments) ? &comm->served->next() : comm->communicator.get();
+    made->job = made->stream->start(arguments);
     *request = made.release();
     return COPSE_OK;
   });
@@ -296,7 +296,7 @@ copse_status ask(copse_request** request, bool wait, bool& over) {
   if (comm == nullptr)
     return end(creation_message(), [] { return fail(creation_message(), "the request's communicator has been freed"); });
   const Job& job = *(*request)->job;
-  Communicator& made_on = (*request)->served ? *comm->served : *comm->communicator;
+  Communicator& made_on = *(*request)->stream;
   Outcome outcome = Outcome::pending;
   const copse_status trouble = guarded(comm->message, [&] {
     outcome = wait ? made_on.wait(job) : made_on.test(job);

@@ -91,14 +91,18 @@ std::optional<copse::choose::Settings> my_settings() {
 
 // Comes to the meeting of the ranks and their helpers, and makes their communicator.
 copse_status come_with_helpers(copse_meeting& meeting, int number, copse::choose::Settings settings,
-                               std::unique_ptr<Communicator>& comm) {
+                               std::optional<ServedStreams>& streams) {
   settings.helpers = meeting.with_helpers->ranks() - meeting.ranks.ranks();
+  settings.streams = copse::choose::kServedStreams;
   auto bootstrap = meeting.with_helpers->come(number, Deadline::after(kThreadsTimeout));
   if (!bootstrap)
     return fail_creation(COPSE_ERROR_ARGUMENT,
                          "another thread already waits there under this number; give every thread a number of its own");
-  comm = Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
-  return comm ? COPSE_OK : COPSE_ERROR_UNREACHABLE;
+  auto comm =
+      Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
+  if (!comm) return COPSE_ERROR_UNREACHABLE;
+  streams.emplace(std::move(comm), settings.streams);
+  return COPSE_OK;
 }
 
 copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, const std::optional<copse::choose::Settings>& settings,
@@ -189,9 +193,10 @@ copse_status copse_help_threads(copse_meeting* meeting, int helper) {
     if (helper < 0 || helper >= helpers) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("helper", helper, helpers));
     const auto settings = my_settings();
     if (!settings) return COPSE_ERROR_VARIABLE;
-    std::unique_ptr<Communicator> comm;
-    if (const copse_status status = come_with_helpers(*meeting, ranks + helper, *settings, comm); status != COPSE_OK) return status;
-    help(*comm);
+    std::optional<ServedStreams> streams;
+    if (const copse_status status = come_with_helpers(*meeting, ranks + helper, *settings, streams); status != COPSE_OK)
+      return status;
+    help(std::move(*streams));
     return COPSE_OK;
   });
 }

@@ -81,6 +81,9 @@ inline bool builtin(MPI_Op op) { return static_cast<unsigned>(op) >> 30 <= 1; }
 // Open MPI treats a buffer that is given twice as MPI_IN_PLACE, and programs rely on that. MPICH returns
 // MPI_ERR_BUFFER.
 inline constexpr bool kTwiceIsInPlace = kFamily == "Open MPI";
+// The receive buffer of rank 0 means nothing in MPI_Exscan. MPICH still compares it with the send buffer. If both are one, it
+// refuses the call on rank 0 alone, and the other ranks wait for ever.
+inline constexpr bool kRefusesLegalExscan = kFamily != "Open MPI";
 // A communicator that Open MPI makes from one with another topology keeps the marks of both, and MPI_Topo_test may name the
 // other one. Asking for what is not there then crashes. The other MPIs are not to be asked twice: Intel MPI's standard ABI has
 // another number for MPI_ERRORS_RETURN than its header, so that a wrong question ends the program.

@@ -82,7 +82,7 @@ class Meeting {
   [[nodiscard]] int helpers() const { return nodes_.back().first_helper + nodes_.back().helpers; }
 
   // Returns the meeting on this node, or null and the reason.
-  [[nodiscard]] std::unique_ptr<communicator::Bootstrap> hold(std::string& why) const;
+  [[nodiscard]] std::unique_ptr<communicator::Bootstrap> hold(int streams, std::string& why) const;
   // Makes the communicator. Returns null, with the reason, if that fails.
   [[nodiscard]] std::unique_ptr<communicator::Communicator> found(std::unique_ptr<communicator::Bootstrap> on_node,
                                                                   communicator::Bootstrap& callers,
@@ -109,11 +109,12 @@ class Meeting {
   std::size_t here_ = 0, place_ = 0;  // this caller's node, and its place among the node's callers
 };
 
-std::unique_ptr<communicator::Bootstrap> Meeting::hold(std::string& why) const {
+std::unique_ptr<communicator::Bootstrap> Meeting::hold(int streams, std::string& why) const {
   const Node& node = nodes_[here_];
   communicator::Invitation invitation;
   const auto here = static_cast<int>(node.callers.size());
   invitation.helpers = node.helpers;
+  invitation.streams = streams;
   invitation.ranks = here + node.helpers;
   invitation.nodes = static_cast<std::int32_t>(nodes_.size());
   std::copy(node.meeting.begin(), node.meeting.end(), invitation.meeting.begin());
@@ -170,7 +171,8 @@ std::unique_ptr<communicator::Communicator> Meeting::found(std::unique_ptr<commu
 
 }  // namespace
 
-std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap& callers, std::span<const std::uint64_t> hosts) {
+std::unique_ptr<communicator::ServedStreams> meet_helpers(communicator::Bootstrap& callers, std::span<const std::uint64_t> hosts,
+                                                          int streams) {
   const auto me = static_cast<std::size_t>(callers.rank());
   const bool is_first_here = std::find(hosts.begin(), hosts.end(), hosts[me]) - hosts.begin() == callers.rank();
   if (is_first_here && !all_desks_are_open()) do_without_helpers(callers.rank(), "one of them has ended");
@@ -185,7 +187,7 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   if (nodes.empty()) return nullptr;
   const Meeting meeting(nodes, hosts.size(), callers.rank());
   std::string why;
-  auto bootstrap = meeting.hold(why);
+  auto bootstrap = meeting.hold(streams, why);
   const auto all_are = [&](Met least) {
     return callers.allgather(&mine, all.data(), sizeof mine) &&
            std::all_of(all.begin(), all.end(), [&](const Word& word) { return word.met >= least; });
@@ -197,7 +199,10 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   }
   choose::Settings with_helpers = settings();
   with_helpers.helpers = meeting.helpers();
-  std::unique_ptr<communicator::Communicator> met = meeting.found(std::move(bootstrap), callers, with_helpers, why);
+  with_helpers.streams = streams;
+  std::unique_ptr<communicator::ServedStreams> met;
+  if (auto made = meeting.found(std::move(bootstrap), callers, with_helpers, why))
+    met = std::make_unique<communicator::ServedStreams>(std::move(made), streams);
   mine.met = met ? kServed : kCame;
   if (all_are(kServed)) return met;
   if (callers.rank() == 0)

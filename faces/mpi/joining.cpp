@@ -161,7 +161,7 @@ std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Cl
 
 void meet_helpers_of(CommState& state, const std::vector<FirstWord>& words, communicator::Bootstrap& callers) {
   for (const FirstWord& word : words) state.hosts.push_back(word.host);
-  state.served = meet_helpers(callers, state.hosts);
+  state.served = meet_helpers(callers, state.hosts, choose::kServedStreams);
 }
 
 // Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin. `begin` becomes

@@ -88,10 +88,10 @@ std::shared_ptr<communicator::Communicator> served_lane(CommState& state, bool w
   const AskingMpi guard;
   MpiBootstrap callers(state.comm);
   callers.settle({}, [&] { return state.copse->who_has_ended().empty(); });
-  std::unique_ptr<communicator::Communicator> met = meet_helpers(callers, state.hosts);
+  const std::unique_ptr<communicator::ServedStreams> met = meet_helpers(callers, state.hosts, 1);
   if (met == nullptr) return nullptr;
   ++served_calls;
-  const std::shared_ptr<communicator::Communicator> lane(met.release(), let_go);
+  const std::shared_ptr<communicator::Communicator> lane(met->release().front().release(), let_go);
   std::erase_if(state.served_lanes, [](const auto& each) { return each.expired(); });
   state.served_lanes.push_back(lane);
   return lane;
@@ -240,7 +240,8 @@ int MpiRequest::open_idle(std::unique_ptr<MpiRequest> request, void* handle) {
   const int result = request->make_handle(static_cast<MPI_Request*>(handle));
   if (result != MPI_SUCCESS) {
     if (request->persistent_) request->refuse_lane();
-    else if (request->work_.load) request->stream_.state->refuse(request->stream_.state->pass(true));
+    else if (request->work_.load)
+      request->stream_.state->refuse(request->stream_.state->pass(true, request->work_.arguments.collective));
     return result;
   }
   MpiRequest* const opened = request.release();  // it now belongs to its handle
@@ -257,9 +258,11 @@ void MpiRequest::start() {
     error_ = work_.load();
     if (!job_) job_ = communicator::Communicator::make_job();
     if (const CommState& state = *stream_.state; !persistent_ && state.served) {
-      stream_.served = communicator::Communicator::can_serve(work_.arguments);
-      (stream_.served ? state.copse : state.served)->pass(false);
-      if (!stream_.served && settings().trace) note(kHelpers, why_not_served());
+      const bool served = communicator::Communicator::can_serve(work_.arguments);
+      communicator::Communicator* const stream = state.may_serve(work_.arguments.collective) ? &state.served->next() : nullptr;
+      if (served) state.copse->pass(false), stream_.served = stream;
+      else if (stream != nullptr) stream->pass(false);
+      if (!served && settings().trace) note(kHelpers, why_not_served());
     }
     stream_.copse().start(job_, work_.arguments);
   }

@@ -96,9 +96,9 @@ class MpiRequest final : public GivenAway {
     std::shared_ptr<CommState> state;
     std::shared_ptr<communicator::Communicator> lane{};  // null: the call runs on the communicator's own stream
     bool without_lane = false;  // no stream was left
-    bool served = false;  // helpers make a started call
+    communicator::Communicator* served = nullptr;  // the state's stream in which helpers make a started call; null: they do not
 
-    [[nodiscard]] communicator::Communicator& copse() const { return lane ? *lane : served ? *state->served : *state->copse; }
+    [[nodiscard]] communicator::Communicator& copse() const { return lane ? *lane : served != nullptr ? *served : *state->copse; }
     bool take_lane(const char* name, const communicator::Arguments& arguments, Part part, std::string& why_not);
   };
   // What the call does. It does nothing if `load` is empty.

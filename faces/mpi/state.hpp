@@ -9,6 +9,7 @@
 
 #include "communicator/communicator.hpp"
 #include "communicator/early.hpp"
+#include "communicator/served_streams.hpp"
 #include "neighbors.hpp"
 #include "real.hpp"
 #include "sides.hpp"
@@ -24,7 +25,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;  // the reason why `copse` is null
-  std::unique_ptr<communicator::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
+  std::unique_ptr<communicator::ServedStreams> served;  // the same ranks with helpers, for started calls; null: there are none
   std::vector<std::uint64_t> hosts;  // of each rank, the same number on one node; empty if there are no helpers
   std::vector<std::weak_ptr<communicator::Communicator>> served_lanes;  // the same ranks with helpers, each for one persistent call
   std::vector<int> members;  // ranks of the world; empty: nobody has asked yet
@@ -38,15 +39,25 @@ struct CommState : std::enable_shared_from_this<CommState> {
   std::shared_ptr<communicator::Communicator> strict_lane;  // the lane of all persistent calls, if `strict_order` is true
   SidesMemory memory;
 
-  // The numbers of a call that this rank does not make here. A started call may be made on either communicator.
+  // The numbers of a call that this rank does not make here. A started call may be made on the communicator, or with helpers in a
+  // stream of theirs.
   struct Passed {
     std::uint64_t number = 0, served = 0;
+    communicator::Communicator* stream = nullptr;  // null: there are no helpers
   };
-  [[nodiscard]] Passed pass(bool started) const { return {copse->pass(!started), started && served ? served->pass(false) : 0}; }
+  [[nodiscard]] Passed pass(bool started, algorithms::Collective collective) const {
+    Passed passed{copse->pass(!started)};
+    if (started && may_serve(collective)) passed.served = (passed.stream = &served->next())->pass(false);
+    return passed;
+  }
+  // Tells whether helpers make some started calls of this collective. All ranks get the same answer.
+  [[nodiscard]] bool may_serve(algorithms::Collective collective) const {
+    return served && communicator::Communicator::can_serve_some(collective);
+  }
   // Says that this rank does not make the call that `passed` numbers, although the other ranks may make it.
   void refuse(const Passed& passed) const {
     copse->refuse(passed.number);
-    if (passed.served > 0) served->refuse(passed.served);
+    if (passed.stream != nullptr) passed.stream->refuse(passed.served);
   }
 };
 

@@ -11,7 +11,7 @@ int Site::pass_on(std::string_view why, std::size_t bytes) const {
   if (!state.copse)
     return form_ == Form::blocking && state.early.is_timed() ? pass_on_early(why, bytes) : pass_on_traced(why, bytes);
   const auto kept = state.shared_from_this();  // an error handler may free the communicator, or make calls on it
-  const auto passed = persistent() ? CommState::Passed{} : state.pass(is_started());
+  const auto passed = persistent() ? CommState::Passed{} : state.pass(is_started(), collective);
   const int result = pass_on_traced(why, bytes);
   // The MPI may find an error on this rank while other ranks make the call. It may also miss an error that Copse has
   // found.
@@ -51,7 +51,7 @@ int Site::refuse(int error) const {
   if (settings().check && !state.copse->compare_refused(kInvalid.data())) give_up_together(state, name, kInvalid);
   if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
   if (persistent()) take_part_in_lane(MpiRequest::Part::refuses);
-  else state.refuse(state.pass(is_started()));
+  else state.refuse(state.pass(is_started(), collective));
   if (handle_ != nullptr) *static_cast<MPI_Request*>(handle_) = MPI_REQUEST_NULL;
   real().Comm_call_errhandler_(state.comm, error);
   return error;
@@ -59,7 +59,7 @@ int Site::refuse(int error) const {
 
 int Site::nothing() const {
   if (persistent()) take_part_in_lane(MpiRequest::Part::has_nothing_to_do);
-  else static_cast<void>(state.pass(is_started()));
+  else static_cast<void>(state.pass(is_started(), collective));
   return request_ ? MpiRequest::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }
 

@@ -50,7 +50,7 @@ class Site {
 
   // Asks about a communicator that Copse does not serve yet. Returns true if Copse serves it from this call on. `rounds` tells
   // whether the bits of the result depend on who makes the call. Such a call does not wait until Copse's start pays: Copse makes
-  // the first one, so that it can make all of them.
+  // the first one, so that it can make all of them. Nor does a call that the MPI might refuse although it is right.
   template <class Rounds>
   bool joins(Rounds&& rounds) {
     if (!state.early.counts()) [[likely]]
@@ -62,7 +62,7 @@ class Site {
       return false;
     }
     state.early.count();
-    const bool at_once = form_ == Form::persistent || rounds();
+    const bool at_once = form_ == Form::persistent || (kRefusesLegalExscan && collective == Collective::exscan) || rounds();
     if (!(at_once || state.early.must_look()) || !join(state, at_once)) return false;
     prepare();
     return true;

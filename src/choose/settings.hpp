@@ -31,6 +31,9 @@ enum class Stores : unsigned char { measured, cached, streamed };
 enum class Waiting : unsigned char { chosen, spinning, yielding };
 
 inline constexpr int kHelpersMost = 64;  // on a node
+// So many started calls of a communicator may be with its helpers at a time.
+inline constexpr int kServedStreams = 4;
+
 inline constexpr std::string_view kAmongLaunched = "out:";  // the value begins so if helpers are ranks that the launcher starts
 // The helper processes of a node (CDCP): a number of them, one for so many ranks, or one on each of some processors.
 struct CollectiveProcessors {
@@ -80,6 +83,7 @@ struct Settings {
   int upc_threads = 1, upc_processes = 1;
   std::size_t upc_heap = 0;        // bytes; 0: as much as the machine has
   int helpers = 0;                 // the last ranks of a communicator that serve the others; set by the face, has no variable
+  int streams = 1;                 // of a communicator with helpers: 1 or kServedStreams; set by the face, has no variable
   std::uint64_t first_ticket = 0;  // for tests: as if so many fragments had been sent before; has no variable
 
   std::uint64_t fingerprint = 0;  // of all settings that must be equal on all ranks

@@ -44,7 +44,7 @@ Cell priced(const PricedCall& call, const price::Parameters& machine, choose::Si
   situation.nodes = places.back().at(topology::Level::node) + 1;
   for (const topology::Place& place : places) situation.nodes = std::max(situation.nodes, place.at(topology::Level::node) + 1);
   const Pricer pricer(machine, situation, places);
-  const choose::Needs needs = choose::needs_of(call.collective, ranks + helpers, 8, false);
+  const choose::Needs needs = choose::needs_of(call.collective, ranks + helpers, call.reduction.element_bytes, false);
   const choose::Decision decision = choose::choose({}, pricer.situation(), call.collective, call.bytes, needs);
   const price::Price price = pricer.price(call, decision);
   return {ranks, helpers, price.ns, price.overhead_ns};

@@ -1,6 +1,9 @@
 // copse-native price: what everything that could run a call would cost on a machine.
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,6 +33,9 @@ constexpr const char* kHelp =
     "  --layout L         block (the default), cyclic or random\n"
     "  --reach R          staged (common memory only), kernel, or direct (threads, the shared heap; the default)\n"
     "  --algorithm A      only this algorithm\n"
+    "  --operation O      of a reduction: sum (the default), prod, min, max, land, ... as in copse/types.h\n"
+    "  --type T           of its elements: double (the default), float, int32, ... The recorded machines combine all of them at\n"
+    "                     one rate. A file of copse calibrate has a rate for each operator and type.\n"
     "  --strict           an operator that does not commute\n"
     "  --cold             inputs and outputs are in no cache\n"
     "  --calls N          the price of a call among N, back to back (default 3)\n"
@@ -52,6 +58,8 @@ struct Query {
   std::string machine, algorithm;  // machine: empty: the standard one, or for --winners all
   choose::Situation situation;
   bool strict = false, cold = false, path = false, machines = false, winners = false, rows = false, helpers = false, json = false;
+  std::optional<std::string> operation, type;  // if given
+  Reduction reduction;
   std::vector<Collective> collectives;  // for --winners
 };
 
@@ -64,13 +72,35 @@ bool set_switch(Query& query, std::string_view option) {
   return false;
 }
 
+// Sets the operator and the type of the reductions among the collectives that are asked about.
+void set_reduction(Query& query, std::span<const Collective> collectives) {
+  if (!query.operation && !query.type) return;
+  const auto reduces = [](Collective collective) { return algorithms::traits_of(collective).reduces; };
+  if (std::none_of(collectives.begin(), collectives.end(), reduces))
+    refuse("--operation and --type are for collectives that reduce; " + std::string(algorithms::name_of(collectives.front())) +
+           " does not");
+  query.reduction = reduction_of(query.operation.value_or(query.reduction.operation), query.type.value_or(query.reduction.type));
+}
+
+// Reads what --winners asks. One node is priced, and what wins is chosen among all ways.
+void parse_winners(Query& query, const std::vector<std::string_view>& words, const std::vector<std::string_view>& options) {
+  for (const std::string_view idle : {"--nodes", "--layout", "--algorithm", "--calls", "--top", "--path"})
+    if (std::find(options.begin(), options.end(), idle) != options.end())
+      refuse(std::string(idle) + " changes nothing with --winners (--plot); leave it out");
+  for (const std::string_view word : words) query.collectives.push_back(collective_in(word));
+  if (words.empty())
+    query.collectives = {Collective::broadcast, Collective::allreduce, Collective::allgather, Collective::alltoall};
+  set_reduction(query, query.collectives);
+}
+
 Query parse(Arguments arguments) {
   Query query;
   set_reach(query.situation, "direct");
-  std::vector<std::string_view> words;
+  std::vector<std::string_view> words, options;
   for (Words given(arguments); given.next();) {
     const std::string_view option = given.word();
     const auto value = [&] { return given.value(); };
+    if (option.starts_with("-")) options.push_back(option);
     if (set_switch(query, option)) continue;
     if (option == "-n" || option == "--ranks") query.ranks = number_in(option, value(), 2, kRanksMost);
     else if (option == "--nodes") query.nodes = number_in(option, value(), 1, kRanksMost);
@@ -78,6 +108,8 @@ Query parse(Arguments arguments) {
     else if (option == "--layout") query.layout = index_in(option, value(), {"block", "cyclic", "random"});
     else if (option == "--reach") set_reach(query.situation, value());
     else if (option == "--algorithm") query.algorithm = value();
+    else if (option == "--operation") query.operation = value();
+    else if (option == "--type") query.type = value();
     else if (option == "--calls") query.calls = number_in(option, value(), 1, 1000);
     else if (option == "--top") query.top = number_in(option, value(), 1, 1000000);
     else if (option.starts_with("-")) refuse("unknown option '" + std::string(option) + "'; see --help");
@@ -85,13 +117,17 @@ Query parse(Arguments arguments) {
   }
   if (query.machines || query.rows) return query;
   if (query.winners) {
-    for (const std::string_view word : words) query.collectives.push_back(collective_in(word));
+    parse_winners(query, words, options);
     return query;
   }
-  if (words.size() != 2 && !(words.size() == 1 && words[0] == "barrier")) refuse("expected a collective and a size; see --help");
+  if (words.size() != 2 && !(words.size() == 1 && words[0] == "barrier"))
+    refuse("expected a collective and a size, or --plot FILE.png for who wins where on all recorded machines; see --help");
   query.collective = collective_in(words[0]);
   if (words.size() > 1) query.bytes = number_in("size", words[1], 0, kBytesMost);
   if (query.collective == Collective::barrier && query.bytes > 0) refuse("a barrier has no message");
+  set_reduction(query, std::array{query.collective});
+  if (query.type && query.bytes % query.reduction.element_bytes != 0)
+    refuse("the size is no multiple of " + std::to_string(query.reduction.element_bytes) + ", the bytes of an element (--type)");
   return query;
 }
 
@@ -113,12 +149,15 @@ topology::Placement place(Query& query, const price::Parameters& machine) {
   return analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, ranks);
 }
 
+PricedCall call_of(const Query& query) {
+  return {query.collective, query.bytes, query.strict, query.cold, static_cast<int>(query.calls), price::kTooLong, query.reduction};
+}
+
 // Asks what everything that could run the call costs.
 std::vector<Priced> rows_of(const Query& query, const price::Parameters& machine, const topology::Placement& places) {
   const Pricer pricer(machine, query.situation, places);
   constexpr int kRadices[] = {2, 4, 8};
-  return pricer.all({query.collective, query.bytes, query.strict, query.cold, static_cast<int>(query.calls)}, kRadices,
-                    query.algorithm);
+  return pricer.all(call_of(query), kRadices, query.algorithm);
 }
 
 void print_path(const price::Price& price) {
@@ -128,7 +167,14 @@ void print_path(const price::Price& price) {
                 stretch.what.c_str());
 }
 
-void print(const Query& query, const std::vector<Priced>& rows) {
+std::string rate_text(const Query& query, const price::Parameters& machine) {
+  const auto& [operation, type, bytes] = query.reduction;
+  if (!algorithms::traits_of(query.collective).reduces) return {};
+  return ", which combines " + type + " by " + operation + " at " + with_format("%.3g", machine.reduction_rate(operation, type)) +
+         " GB/s";
+}
+
+void print(const Query& query, const price::Parameters& machine, const std::vector<Priced>& rows) {
   std::vector<std::vector<std::string>> table{{"algorithm", "fragment", "time", "over the best"}};
   for (std::size_t i = 0; i < std::min(rows.size(), query.top); ++i)
     table.push_back({name_of(rows[i].decision),
@@ -136,8 +182,8 @@ void print(const Query& query, const std::vector<Priced>& rows) {
                      time_text(rows[i].price.ns), with_format("%.2f", rows[i].price.ns / rows.front().price.ns)});
   print_table(table);
   const price::Price& best = rows.front().price;
-  std::printf("\n%d ranks on %d x %s. On its critical path, %s spends\n", query.situation.ranks, query.situation.nodes,
-              query.machine.c_str(), name_of(rows.front().decision).c_str());
+  std::printf("\n%d ranks on %d x %s%s. On its critical path, %s spends\n", query.situation.ranks, query.situation.nodes,
+              query.machine.c_str(), rate_text(query, machine).c_str(), name_of(rows.front().decision).c_str());
   for (const auto& share : best.shares())
     std::printf("  %5.1f %%  %s%s\n", 100 * share.ns / best.ns, price::name_of(share.part),
                 has_level(share.part) ? (" (" + level_text(share.level) + ")").c_str() : "");
@@ -175,14 +221,12 @@ int print_machines(bool json) {
 int print_winners(const Query& query) {
   WinnersQuery winners;
   winners.collectives = query.collectives;
-  if (winners.collectives.empty())
-    winners.collectives = {Collective::broadcast, Collective::allreduce, Collective::allgather, Collective::alltoall};
   if (!query.machine.empty()) winners.machines = {query.machine};
   for (const price::Recorded& each : price::recorded())
     if (query.machine.empty()) winners.machines.emplace_back(each.name);
   winners.ranks = static_cast<int>(query.ranks);
   winners.situation = query.situation;
-  winners.cold = query.cold;
+  winners.call = call_of(query);
   print_winners(winners);
   return 0;
 }
@@ -208,8 +252,7 @@ int price_calls(Arguments arguments) {
   if (query.machine.empty()) query.machine = "ig";
   const price::Parameters machine = price::parameters_of(query.machine);
   if (query.helpers) {
-    print_helpers({query.collective, query.bytes, false, query.cold, static_cast<int>(query.calls)}, machine,
-                  query.ranks > 0 ? static_cast<int>(query.ranks) : kHelpedRanks, query.json);
+    print_helpers(call_of(query), machine, query.ranks > 0 ? static_cast<int>(query.ranks) : kHelpedRanks, query.json);
     return 0;
   }
   const topology::Placement places = place(query, machine);
@@ -222,7 +265,7 @@ int price_calls(Arguments arguments) {
     for (const Priced& row : rows) objects.push_back(json_of(row));
     std::printf("%s\n", json_list(objects).c_str());
   } else {
-    print(query, rows);
+    print(query, machine, rows);
     if (query.collective == Collective::allreduce && !query.strict) print_equations(machine, places, query.bytes, rows);
   }
   return 0;

@@ -8,6 +8,9 @@
 #include "analysis/variants.hpp"
 #include "choose/alternatives.hpp"
 #include "choose/chooser.hpp"
+#include "cli/input.hpp"
+#include "engine/kernels/kernels.hpp"
+#include "text/words.hpp"
 
 namespace copse::cli {
 
@@ -24,6 +27,17 @@ std::string name_of(const choose::Decision& decision) {
          (decision.radix == 2 ? "" : ":" + std::to_string(decision.radix));
 }
 
+Reduction reduction_of(const std::string& operation, const std::string& type) {
+  std::vector<std::string> operations, types;
+  for (int op = 0; op < COPSE_OP_COUNT; ++op) operations.push_back(text::lower(kernels::op_name(static_cast<copse_op>(op))));
+  for (int each = 0; each < COPSE_TYPE_COUNT; ++each)
+    types.push_back(text::lower(kernels::type_name(static_cast<copse_type>(each))));
+  const auto op = static_cast<copse_op>(index_in("--operation", operation, operations));
+  const auto element = static_cast<copse_type>(index_in("--type", type, types));
+  if (kernels::reduce_kernel(op, element) == nullptr) refuse("the operator " + operation + " is not defined for " + type);
+  return {operation, type, kernels::type_size(element)};
+}
+
 Pricer::Pricer(const price::Parameters& machine, const choose::Situation& situation, topology::Placement places)
     : machine_(machine), places_(std::make_shared<const topology::Placement>(std::move(places))), situation_(situation) {
   situation_.ranks = static_cast<int>(places_->size());
@@ -35,7 +49,7 @@ Pricer::Pricer(const price::Parameters& machine, const choose::Situation& situat
 
 std::vector<choose::Decision> Pricer::ways(const PricedCall& call, std::span<const int> radices,
                                            std::span<const std::size_t> fragments) const {
-  const choose::Needs needs = choose::needs_of(call.collective, situation_.ranks, 8, call.strict);
+  const choose::Needs needs = choose::needs_of(call.collective, situation_.ranks, call.reduction.element_bytes, call.strict);
   return choose::candidates(situation_, call.collective, call.bytes, needs, radices, fragments);
 }
 
@@ -65,6 +79,8 @@ price::Price Pricer::price(const PricedCall& call, const choose::Decision& way, 
   question.cold = call.cold;
   question.calls = call.calls;
   question.most = call.most;
+  question.operation = call.reduction.operation;
+  question.type = call.reduction.type;
   question.reach = situation_.direct ? price::Reach::loads : price::Reach::kernel;
   return price::price(question, machine_);
 }

@@ -11,6 +11,14 @@
 
 namespace copse::cli {
 
+// The operator and the elements of a reduction, by their names in a machine's file.
+struct Reduction {
+  std::string operation = "sum", type = "double";
+  std::size_t element_bytes = sizeof(double);
+};
+// Throws std::invalid_argument if there is no such operator or type, or if the operator is not defined for the type.
+[[nodiscard]] Reduction reduction_of(const std::string& operation, const std::string& type);
+
 // A call whose ways are priced, besides the situation of its ranks.
 struct PricedCall {
   algorithms::Collective collective{};
@@ -19,6 +27,7 @@ struct PricedCall {
   bool cold = false;      // inputs and outputs are in no cache
   int calls = 3;          // the price is that of one among so many
   double most = price::kTooLong;  // ns: nobody asks for the price of what takes longer
+  Reduction reduction = {};       // if the collective reduces
 };
 
 // A way and what it costs.

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cli/input.hpp"
 #include "cli/output.hpp"
-#include "cli/pricing.hpp"
 #include "cli/workers.hpp"
 
 namespace copse::cli {
@@ -30,10 +30,20 @@ struct Winner {
 // the simplest.
 constexpr double kTie = 1.001;
 
+std::vector<std::size_t> sizes_of(const PricedCall& call) {
+  const algorithms::Traits& traits = algorithms::traits_of(call.collective);
+  if (!traits.moves_data) return {0};
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = kLeast; bytes < kMost; bytes *= 4)
+    if (!traits.reduces || bytes % call.reduction.element_bytes == 0) sizes.push_back(bytes);
+  sizes.push_back(kMost);
+  return sizes;
+}
+
 // Prices a way for all sizes before it goes on to the next way, because the plans of a way are the same for all sizes. Single
 // copies come first: they are cheap for long messages, so that the walks of slots, which take the longest, end early. Only a call
 // alone is priced, and only radix 2, because more calls or radices would take several times as long.
-std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool cold) {
+std::vector<Winner> winners_of(const Pricer& pricer, PricedCall call) {
   constexpr int kRadices[] = {2};
   constexpr std::size_t kFragments[] = {0, 32768};
   struct Question {
@@ -42,10 +52,13 @@ std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool
   };
   std::vector<Winner> winners;
   std::vector<Question> questions;
-  for (std::size_t bytes = kLeast; bytes <= kMost; bytes = bytes < kMost ? std::min(4 * bytes, kMost) : kMost + 1) {
+  call.calls = 1;
+  for (const std::size_t bytes : sizes_of(call)) {
     winners.push_back({bytes, {}, price::kTooLong});
-    for (const choose::Decision& way : pricer.ways({collective, bytes, false, cold, 1}, kRadices, kFragments))
-      questions.push_back({winners.size() - 1, way});
+    call.bytes = bytes;
+    const std::vector<choose::Decision> ways = pricer.ways(call, kRadices, kFragments);
+    if (ways.empty()) refuse("nothing can run " + std::string(algorithms::name_of(call.collective)));
+    for (const choose::Decision& way : ways) questions.push_back({winners.size() - 1, way});
   }
   std::stable_sort(questions.begin(), questions.end(), [](const Question& a, const Question& b) {
     return std::pair(b.way.carrier, a.way.algorithm) < std::pair(a.way.carrier, b.way.algorithm);
@@ -55,7 +68,9 @@ std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool
     const auto& [number, way] = questions[i];
     if (i == 0 || !is_same_way(way, questions[i - 1].way)) variant = pricer.variant_of(way);
     Winner& winner = winners[number];
-    const double ns = pricer.price({collective, winner.bytes, false, cold, 1, winner.ns * kTie}, way, *variant).ns;
+    call.bytes = winner.bytes;
+    call.most = winner.ns * kTie;
+    const double ns = pricer.price(call, way, *variant).ns;
     const bool ties = ns <= winner.ns * kTie && ns * kTie >= winner.ns;
     if (ties ? way.algorithm < winner.decision.algorithm : ns < winner.ns) winner = {winner.bytes, way, ns};
   }
@@ -100,8 +115,9 @@ void print_winners(const WinnersQuery& query) {
     situation.oversubscribed = ranks > static_cast<int>(machine.machine.cores().size());
     try {
       const Pricer pricer(machine, situation, analysis::make_placement(0, machine.machine, 1, ranks));
-      const Collective collective = query.collectives[number % calls];
-      objects[number] = json_of(machine, ranks, collective, winners_of(pricer, collective, query.cold));
+      PricedCall call = query.call;
+      call.collective = query.collectives[number % calls];
+      objects[number] = json_of(machine, ranks, call.collective, winners_of(pricer, call));
       return {};
     } catch (const std::exception& error) {
       return machine.name + " has no price for these calls: " + error.what();

@@ -85,9 +85,9 @@ class Communicator {
   void refuse_all();
 
   // Makes a stream of calls beside this one, among the same ranks. Its calls need no common order with those of other streams.
-  // This is collective, as create() is. If there cannot be another stream, all ranks get null and the reason. Of its methods,
-  // only start, test, poll, wait, explain and refuse_all may be called. None of its calls may be under way when it is
-  // destroyed.
+  // This is collective, as create() is, but a communicator with helpers has made its lanes already (Settings::streams). If there
+  // cannot be another stream, all ranks get null and the reason. In a lane, calls are started or served, and not run. None of its
+  // calls may be under way when it is destroyed.
   std::unique_ptr<Communicator> lane(std::string& why_not);
   // Says which ranks are neighbours: who gives to whom in neighbor_alltoall. All ranks must say the same, once, before the first
   // such call of any stream.

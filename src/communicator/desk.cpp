@@ -13,6 +13,7 @@
 #include <cstring>
 #include <thread>
 
+#include "choose/settings.hpp"
 #include "engine/reach/process.hpp"
 
 namespace copse::communicator {
@@ -96,7 +97,7 @@ std::optional<Invitation> read_invitation(std::string_view bytes) {
   std::memcpy(&invitation, bytes.data(), sizeof invitation);
   const bool sound = invitation.helpers > 0 && invitation.ranks > invitation.helpers && invitation.rank < invitation.ranks &&
                      invitation.rank >= invitation.ranks - invitation.helpers && invitation.nodes > 0 &&
-                     invitation.meeting.back() == 0;
+                     (invitation.streams == 1 || invitation.streams == choose::kServedStreams) && invitation.meeting.back() == 0;
   const bool goodbye = invitation.helpers == 0 && invitation.ranks == 0 && invitation.rank == 0 && invitation.meeting.front() == 0;
   if (!(sound || goodbye) || invitation.magic != Invitation{}.magic) return std::nullopt;
   return invitation;

@@ -19,6 +19,7 @@ struct Invitation {
   std::array<char, 8> magic{'c', 'o', 'p', 's', 'e', 0x1b, 'i', 'n'};
   std::int32_t rank = 0, ranks = 0, helpers = 0;  // of this node; all 0: no invitation will follow
   std::int32_t nodes = 1;  // those of one node meet first
+  std::int32_t streams = 1;  // of the communicator that comes of it
   std::array<char, 40> meeting{};
   [[nodiscard]] bool is_goodbye() const { return ranks == 0; }
 };

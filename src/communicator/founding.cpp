@@ -240,10 +240,9 @@ std::shared_ptr<Group> group_of(std::shared_ptr<Kin> kin, const choose::Settings
 }
 
 // Lets the group's ranks wait for one another from now on.
-void settle(Group& group, std::unique_ptr<Bootstrap> bootstrap) {
-  bootstrap->settle([everything = group.progress.get()] { everything->idle(); },
-                    [them = &group] { return them->first_ended() < 0; });
-  group.bootstrap = std::move(bootstrap);
+void settle(Group& group) {
+  group.bootstrap->settle([everything = group.progress.get()] { everything->idle(); },
+                          [them = &group] { return them->first_ended() < 0; });
 }
 
 // Returns kin that go by what was found and agreed on.
@@ -357,7 +356,9 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   if (tried.costs.write > 0)  // all have ended the trial, which fills slots
     engine::forget_pages(segment.rings(group->kin->reached.peers[static_cast<std::size_t>(group->rank)].local));
   group->wire = std::move(wire);
-  settle(*group, std::move(bootstrap));
+  group->bootstrap = std::move(bootstrap);
+  if (settings.helpers > 0 && !group->lanes.prepare(group->lane_ground(), why_not)) return {};
+  settle(*group);
   auto executor = group->executor_on(segment, group->wire.get(), settings.first_ticket);
   pledge->keep();
   clock.end("communicators: agreement");
@@ -380,7 +381,8 @@ Founded found_among(const KinOffer& offer, std::span<const KinWord> words, std::
   Pledge pledge(plot.segment, kin->reached.peers[static_cast<std::size_t>(rank)].local, rank);
   auto group = group_of(kin, settings, std::move(progress), rank);
   group->plot = std::move(plot);
-  settle(*group, std::move(bootstrap));
+  group->bootstrap = std::move(bootstrap);
+  settle(*group);
   auto executor = group->executor_on(group->plot.segment, nullptr, ticket);
   pledge.keep();
   clock.end("communicators: a plot of common memory");

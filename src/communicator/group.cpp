@@ -28,7 +28,8 @@ int Group::first_ended() const {
 }
 
 LaneGround Group::lane_ground() const {
-  const std::size_t most = wire != nullptr ? wire->lanes_most() : SIZE_MAX;
+  std::size_t most = wire != nullptr ? wire->lanes_most() : SIZE_MAX;
+  if (settings.helpers > 0) most = std::min(most, static_cast<std::size_t>(settings.streams - 1));
   const Conditions& conditions = kin->conditions;
   return {*bootstrap, kin->ground,          plot.segment, conditions.capabilities.ranks_here, conditions.most_on_a_node,
           most,       settings.first_ticket};

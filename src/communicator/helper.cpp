@@ -24,25 +24,36 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A stream of calls that this helper serves.
 struct Client {
   std::unique_ptr<Communicator> comm;
   std::shared_ptr<Job> job = Communicator::make_job();
 };
+// Leaves the streams as they are if there is no memory.
+void move_to(std::vector<Client>& clients, ServedStreams& streams) {
+  std::vector<Client> more(streams.size());
+  clients.reserve(clients.size() + more.size());
+  std::size_t at = 0;
+  for (std::unique_ptr<Communicator>& comm : streams.release()) {
+    more[at].comm = std::move(comm);
+    clients.push_back(std::move(more[at++]));
+  }
+}
 
-// New communicators on their way to the thread that serves. Meetings are held in threads of their own, because helpers that are
+// New streams on their way to the thread that serves. Meetings are held in threads of their own, because helpers that are
 // invited to several at a time may come to them in different orders.
 class Arrivals {
  public:
-  // Leaves the client as it is if there is no memory.
-  void add(Client&& client) {
+  // Leaves the streams as they are if there is no memory.
+  void add(ServedStreams& streams) {
     const std::lock_guard lock(mutex_);
-    clients_.reserve(clients_.size() + 1);
-    clients_.push_back(std::move(client));
-    present_.fetch_add(1, std::memory_order_relaxed);
+    const std::size_t before = clients_.size();
+    copse::communicator::move_to(clients_, streams);
+    present_.fetch_add(clients_.size() - before, std::memory_order_relaxed);
     any_.store(true, std::memory_order_release);
   }
-  void left() { present_.fetch_sub(1, std::memory_order_relaxed); }
-  // Tells whether a communicator has come and not left, taken by the thread that serves or not.
+  void left(std::size_t streams) { present_.fetch_sub(streams, std::memory_order_relaxed); }
+  // Tells whether a stream has come and not left, taken by the thread that serves or not.
   [[nodiscard]] bool present() const { return present_.load(std::memory_order_relaxed) > 0; }
   void move_to(std::vector<Client>& clients) {
     if (!any_.load(std::memory_order_acquire)) return;
@@ -54,7 +65,7 @@ class Arrivals {
 
  private:
   std::atomic<bool> any_{false};
-  std::atomic<int> present_{0};
+  std::atomic<std::size_t> present_{0};
   std::mutex mutex_;  // protects the clients
   std::vector<Client> clients_;
 };
@@ -102,9 +113,9 @@ std::unique_ptr<engine::Wire> meet_over_nodes(std::unique_ptr<Bootstrap>& bootst
 void Meeting::attend(const Invitation& invitation, choose::Settings settings, const std::shared_ptr<Progress>& progress,
                      HelpersNetwork* network, Arrivals& arrivals) {
   settings.helpers = invitation.helpers;
+  settings.streams = invitation.streams;
   std::string why;
   try {
-    Client client;
     const double patience = invitation.nodes > 1 ? kOverNodesSeconds : kMeetingSeconds;
     auto bootstrap = meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(patience), why);
     if (!bootstrap) return;
@@ -114,12 +125,13 @@ void Meeting::attend(const Invitation& invitation, choose::Settings settings, co
       wire = meet_over_nodes(bootstrap, *network, settings.helpers);
       if (!wire) return;
     }
-    client.comm = Communicator::create(std::move(bootstrap), std::move(wire), settings, why, progress);
-    if (!client.comm) return;
+    auto comm = Communicator::create(std::move(bootstrap), std::move(wire), settings, why, progress);
+    if (!comm) return;
+    ServedStreams streams(std::move(comm), invitation.streams);
     try {
-      arrivals.add(std::move(client));
+      arrivals.add(streams);
     } catch (const std::exception&) {
-      client.comm->give_up();  // the ranks rely on it by now
+      streams.give_up();  // the ranks rely on them by now
     }
   } catch (const std::exception&) {  // the ranks notice that this helper does not come, and do without
   }
@@ -146,6 +158,31 @@ class Patience {
   Clock::time_point since_{};
 };
 
+// What came of looking after all clients once.
+struct Looked {
+  bool moved = false, crowded = false;
+  std::size_t left = 0;
+};
+// Looks after all clients once. Those that are over leave. `watch` asks whether callers have ended, too. `calls` is false once no
+// rank of the node makes calls any more.
+Looked look_after(std::vector<Client>& clients, bool watch, bool calls) {
+  using Served = Communicator::Served;
+  Looked looked;
+  looked.left = std::erase_if(clients, [&](Client& client) {
+    Communicator& comm = *client.comm;
+    // This is asked before serve(), which thus still sees a goodbye that the caller has sent before its end.
+    const bool forsaken = watch && comm.is_forsaken();
+    const Served served = comm.serve(client.job, !calls);
+    looked.moved = looked.moved || served == Served::moved;
+    looked.crowded = looked.crowded || comm.capabilities().oversubscribed;
+    const bool alone = forsaken && served == Served::nothing;
+    if (alone) comm.give_up();
+    const bool stays = calls || comm.under_way() || served != Served::nothing;
+    return alone || !stays || served == Served::ended;
+  });
+  return looked;
+}
+
 // Says to the thread that serves whether anybody may come or call.
 struct Ahead {
   std::atomic<bool> no_arrivals{false}, no_calls{false};
@@ -163,50 +200,33 @@ void serve(const Ahead& ahead, Arrivals& arrivals) {
     const bool calls = !ahead.no_calls.load(std::memory_order_acquire);  // asked before serve(), which sees all orders then
     arrivals.move_to(clients);
     if (clients.empty() && last) return;
-    bool moved = false, crowded = clients.empty();
-    const bool watch = turn % 1024 == 0 && Clock::now() >= next_watch;
+    const bool none = clients.empty(), watch = turn % 1024 == 0 && Clock::now() >= next_watch;
     if (watch) next_watch = Clock::now() + kWatchEvery;
-    for (std::size_t i = 0; i < clients.size();) {
-      Communicator& comm = *clients[i].comm;
-      // This is asked before serve(), which thus still sees a goodbye that the caller has sent before its end.
-      const bool forsaken = watch && comm.is_forsaken();
-      const Communicator::Served served = comm.serve(clients[i].job, !calls);
-      moved = moved || served == Communicator::Served::moved;
-      crowded = crowded || comm.capabilities().oversubscribed;
-      const bool alone = forsaken && served == Communicator::Served::nothing;
-      if (alone) comm.give_up();
-      const bool stays = calls || comm.under_way() || served != Communicator::Served::nothing;
-      if (!alone && stays && served != Communicator::Served::ended) {
-        ++i;
-        continue;
-      }
-      clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(i));
-      arrivals.left();
-    }
-    if (moved) patience.moved();
-    else patience.nothing(crowded);
+    const Looked looked = look_after(clients, watch, calls);
+    if (looked.left > 0) arrivals.left(looked.left);
+    if (looked.moved) patience.moved();
+    else patience.nothing(none || looked.crowded);
   }
 }
 
 }  // namespace
 
-void help(Communicator& comm) try {
-  const auto job = Communicator::make_job();
-  Patience patience;
-  for (unsigned turn = 0;; ++turn) {
-    const bool forsaken = turn % 65536 == 0 && comm.is_forsaken();
-    const Communicator::Served served = comm.serve(job);
-    if (served == Communicator::Served::ended) return;
-    if (served == Communicator::Served::moved) {
-      patience.moved();
-      continue;
+void help(ServedStreams streams) {
+  std::vector<Client> clients;
+  try {
+    move_to(clients, streams);
+    Patience patience;
+    for (unsigned turn = 0; !clients.empty(); ++turn) {
+      const Looked looked = look_after(clients, turn % 65536 == 0, true);
+      if (looked.moved) patience.moved();
+      else patience.nothing(looked.crowded);
     }
-    if (forsaken) return comm.give_up();
-    patience.nothing(comm.capabilities().oversubscribed);
+  } catch (...) {  // no memory, or the thread is cancelled
+    streams.give_up();
+    for (const Client& client : clients)
+      if (client.comm) client.comm->give_up();
+    throw;
   }
-} catch (...) {  // no memory, or the thread is cancelled
-  comm.give_up();
-  throw;
 }
 
 namespace {

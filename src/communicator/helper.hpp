@@ -5,6 +5,7 @@
 #include "choose/settings.hpp"
 #include "communicator/communicator.hpp"
 #include "communicator/helpers_network.hpp"
+#include "communicator/served_streams.hpp"
 
 namespace copse::communicator {
 
@@ -20,6 +21,6 @@ struct Post {
 void help(const Post& post, const choose::Settings& settings);
 
 // Serves one communicator, of which this rank is a helper, until the first caller of this node frees it.
-void help(Communicator& comm);
+void help(ServedStreams streams);
 
 }  // namespace copse::communicator

@@ -13,7 +13,7 @@ constexpr std::size_t kFirstBlock = 16, kBlockMost = 64;  // lanes in the first 
 constexpr std::size_t kBlockBytesMost = std::size_t{8} << 30;  // the memory is sparse, but addresses are not unlimited
 constexpr std::size_t kFreeShare = 4;  // if at most one in this many lanes is free, a block is added
 
-// A lane has one call at a time. Its rings of lines are deep enough for a root to run some calls ahead of the others. It has
+// A lane runs one call at a time. Its rings of lines are deep enough for a root to run some calls ahead of the others. It has
 // the same slots as the communicator's own stream: with fewer, a long call takes twice the time, and slots that are not
 // touched cost nothing.
 engine::Geometry lane_geometry(const engine::Geometry& main) {
@@ -41,6 +41,14 @@ void Lanes::give_back(int number, std::uint64_t ticket) {
   Entry& entry = entries_[static_cast<std::size_t>(number)];
   entry.ticket = ticket;
   entry.given_back = true;
+}
+
+bool Lanes::prepare(const LaneGround& among, std::string& why_not) {
+  for (std::size_t before = SIZE_MAX; free_.size() < among.most && free_.size() != before;) {
+    before = free_.size();
+    grow(among, why_not);
+  }
+  return free_.size() == among.most || why_not != kNotGathered;
 }
 
 bool Lanes::find_more(const LaneGround& among, std::string& why_not) {

@@ -41,6 +41,10 @@ struct Lane {
 
 class Lanes {
  public:
+  // Makes memory for `among.most` lanes, or for as many as there can be. This is collective over the ranks. Returns false, with the
+  // reason, if they could not be gathered.
+  [[nodiscard]] bool prepare(const LaneGround& among, std::string& why_not);
+  [[nodiscard]] bool any_free() const { return !free_.empty(); }
   // Takes a lane. This is collective over the ranks, which may wait for one another. If no lane is left, the result is
   // empty on all ranks, and `why_not` says why.
   std::optional<Lane> take(const LaneGround& among, std::string& why_not);
@@ -58,7 +62,7 @@ class Lanes {
     std::uint32_t place = 0;  // its number in the block
     bool given_back = false;  // by this rank
   };
-  std::mutex mutex_;            // protects the entries; only one thread at a time takes lanes
+  std::mutex mutex_;  // protects the entries; only one thread at a time takes lanes
   std::vector<Entry> entries_;  // one for each lane, by its number
   std::vector<std::shared_ptr<engine::Mapping>> blocks_;
   std::deque<int> free_;  // numbers of free lanes; the same on all ranks

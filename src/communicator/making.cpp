@@ -93,6 +93,10 @@ std::shared_ptr<Kin> Communicator::kin() const {
 
 std::unique_ptr<Communicator> Communicator::lane(std::string& why_not) {
   Group& group = *state_->group;
+  if (group.settings.helpers > 0 && !group.lanes.any_free()) {
+    why_not = "the memory for more lanes was not made with the communicator";
+    return nullptr;
+  }
   std::unique_ptr<Communicator> beside(new Communicator(std::make_unique<State>()));
   State& state = *beside->state_;
   state.seat.lane = group.lanes.take(group.lane_ground(), why_not);

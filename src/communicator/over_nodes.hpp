@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "choose/settings.hpp"
 #include "communicator/bootstrap.hpp"
 #include "engine/wire/wire.hpp"
 
@@ -65,8 +66,8 @@ class NoWire final : public engine::Wire {
   engine::Wired receive(int, int) override { return engine::Wired::failed; }
   engine::Wired drain(int, std::uint64_t) override { return engine::Wired::failed; }
   void abandon() override {}
-  [[nodiscard]] std::unique_ptr<engine::Wire> lane(int) override { return nullptr; }
-  [[nodiscard]] std::size_t lanes_most() const override { return 0; }
+  [[nodiscard]] std::unique_ptr<engine::Wire> lane(int) override { return std::make_unique<NoWire>(); }
+  [[nodiscard]] std::size_t lanes_most() const override { return choose::kServedStreams - 1; }
 };
 
 }  // namespace copse::communicator

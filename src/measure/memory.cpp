@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <numeric>
 #include <random>
 
 #include "engine/kernels/kernels.hpp"
 #include "engine/signal/line.hpp"
+#include "text/words.hpp"
 
 namespace copse::measure {
 namespace {
@@ -61,11 +61,6 @@ double least_ns(int times, Run&& run) {
     if (time > 0) least = std::min(least, ns_since(begin));
   }
   return least;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 std::size_t physical_bytes() {
@@ -140,7 +135,8 @@ std::map<std::string, double> reduction_rates(unsigned processor, std::size_t ca
         if (kernel == nullptr) continue;
         const std::size_t count = bytes / kernels::type_size(element);
         const double ns = least_ns(4, [&] { kernel(memory.at(), memory.at(bytes), memory.at(2 * bytes), count); });
-        rates[lower(kernels::op_name(operation)) + ":" + lower(kernels::type_name(element))] = static_cast<double>(bytes) / ns;
+        rates[text::lower(kernels::op_name(operation)) + ":" + text::lower(kernels::type_name(element))] =
+            static_cast<double>(bytes) / ns;
       }
     }
   });

@@ -211,8 +211,12 @@ std::string read_file(const std::string& file) {
 void write_file(const std::string& file, const std::string& text) {
   const auto refuse = [&](const char* what) { throw FileError(file + ": " + what + ": " + std::strerror(errno)); };
   static std::atomic<int> written_here{0};
-  const std::string made = file + "." + std::to_string(::getpid()) + "-" + std::to_string(++written_here);
-  const int descriptor = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  std::string made;
+  int descriptor = -1;
+  do {  // A process of the same number may have been killed while it wrote. Its file is still there then.
+    made = file + "." + std::to_string(::getpid()) + "-" + std::to_string(++written_here);
+    descriptor = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EEXIST);
   if (descriptor < 0) refuse("no file can be made in this folder");
   bool good = true;
   for (std::size_t at = 0; good && at < text.size();) {

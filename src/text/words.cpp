@@ -57,6 +57,13 @@ std::string unknown(std::string_view what, std::string_view word, const std::vec
   return "no " + std::string(what) + " is called '" + std::string(word) + "'" + instead_of(word, known);
 }
 
+std::string lower(std::string_view text) {
+  std::string small(text);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return small;
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {

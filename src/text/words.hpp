@@ -25,6 +25,9 @@ namespace copse::text {
 // Returns an error message about an unknown word. `what` is the kind of thing that it should name.
 [[nodiscard]] std::string unknown(std::string_view what, std::string_view word, const std::vector<std::string>& known);
 
+// Returns a text with its capitals (A to Z) as small letters.
+[[nodiscard]] std::string lower(std::string_view text);
+
 // Returns the parts of a text between separators.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 

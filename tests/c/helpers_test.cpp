@@ -69,24 +69,32 @@ TEST(Helpers, ServeStartedCalls) {
     EXPECT_EQ(with_helpers(ranks, helpers, start_and_run), "") << ranks << " ranks, " << helpers << " helpers";
 }
 
-// Rank 0 gets the result of a long call while rank 1 computes and makes no call. Without helpers, rank 1 would have to take part.
+// Rank 0 gets the results of long calls while rank 1 computes and makes no call. Without helpers, rank 1 would have to take part.
+// The calls are under way at the same time.
 TEST(Helpers, MakeProgressWithoutACall) {
-  std::array<std::atomic<bool>, kCommunicators> has_result{};
+  constexpr int kCalls = 4;
+  std::array<std::atomic<bool>, kCommunicators> has_results{};
   std::atomic<int> turn{0};
   const auto body = [&](copse_comm* comm) -> std::string {
-    std::vector<double> in(100000, 1), out(in.size());
-    copse_request* request = nullptr;
-    if (copse_start_allreduce(comm, in.data(), out.data(), in.size(), COPSE_DOUBLE, COPSE_SUM, &request) != COPSE_OK)
-      return copse_comm_message(comm);
-    auto& result = has_result[static_cast<std::size_t>(turn.load())];
+    std::vector<std::vector<double>> in(kCalls), out(kCalls, std::vector<double>(100000));
+    std::array<copse_request*, kCalls> requests{};
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      in[i].assign(out[i].size(), static_cast<double>(i + 1));
+      if (copse_start_allreduce(comm, in[i].data(), out[i].data(), in[i].size(), COPSE_DOUBLE, COPSE_SUM, &requests[i]) != COPSE_OK)
+        return copse_comm_message(comm);
+    }
+    auto& results = has_results[static_cast<std::size_t>(turn.load())];
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (copse_comm_rank(comm) == 1 && !result.load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    const bool came = copse_comm_rank(comm) == 0 || result.load();
-    if (copse_wait(&request) != COPSE_OK) return copse_comm_message(comm);
-    result.store(true);
+    while (copse_comm_rank(comm) == 1 && !results.load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    const bool came = copse_comm_rank(comm) == 0 || results.load();
+    for (copse_request*& request : requests)
+      if (copse_wait(&request) != COPSE_OK) return copse_comm_message(comm);
+    results.store(true);
     if (copse_barrier(comm) != COPSE_OK) return copse_comm_message(comm);
     if (copse_comm_rank(comm) == 0) ++turn;
-    return !came ? "no progress" : out.back() == 2 ? "" : "a wrong result";
+    for (std::size_t i = 0; i < kCalls; ++i)
+      if (out[i].back() != 2 * static_cast<double>(i + 1)) return "a wrong result";
+    return came ? "" : "no progress";
   };
   EXPECT_EQ(with_helpers(2, 1, body), "");
 }

@@ -99,13 +99,19 @@ TEST(Parse, SettingsThatDifferHaveOtherFingerprints) {
   EXPECT_EQ(fingerprint({"COPSE_QUIET=1"}), fingerprint({"PATH=/bin"}));
 
   // Ranks on different nodes may read different files of one name.
-  const std::string file = testing::TempDir() + "copse-parse-" + std::to_string(getpid()) + ".xml",
-                    entry = "COPSE_TOPOLOGY=" + file;
-  std::ofstream(file) << "one machine";
-  const auto one = fingerprint({entry.c_str()});
-  EXPECT_EQ(fingerprint({entry.c_str()}), one);
-  std::ofstream(file) << "another machine";
-  EXPECT_NE(fingerprint({entry.c_str()}), one);
+  const std::string file = testing::TempDir() + "copse-parse-" + std::to_string(getpid());
+  const auto of_file = [&](const char* variable, const char* text) {
+    std::ofstream(file) << text;
+    const std::string entry = variable + file;
+    const auto found = fingerprint({entry.c_str()});
+    EXPECT_EQ(fingerprint({entry.c_str()}), found);
+    return found;
+  };
+  EXPECT_NE(of_file("COPSE_TOPOLOGY=", "one machine"), of_file("COPSE_TOPOLOGY=", "another machine"));
+  constexpr const char* kTables[] = {
+      R"({"schema": "copse-tuning/1", "machine": "any", "rows": [{"collective": "allreduce", "run": "ring:slot"}]})",
+      R"({"schema": "copse-tuning/1", "machine": "any", "rows": [{"collective": "allreduce", "run": "tiled:slot"}]})"};
+  EXPECT_NE(of_file("COPSE_TUNING=", kTables[0]), of_file("COPSE_TUNING=", kTables[1]));
   std::remove(file.c_str());
 }
 

@@ -131,6 +131,7 @@ std::string read_as_invitation(std::string_view bytes) {
   if (invitation->is_goodbye()) return invitation->helpers == 0 && invitation->rank == 0 ? "" : "a goodbye with numbers";
   if (invitation->rank < 1 || invitation->rank >= invitation->ranks) return "a rank that there is not";
   if (invitation->helpers < 1 || invitation->rank < invitation->ranks - invitation->helpers) return "a rank that is no helper";
+  if (invitation->streams != 1 && invitation->streams != choose::kServedStreams) return "a number of streams that no face asks for";
   if (std::find(invitation->meeting.begin(), invitation->meeting.end(), 0) == invitation->meeting.end()) return "an endless name";
   return {};
 }

@@ -27,6 +27,47 @@ TEST(Serving, CallsAtRandom) {
   }
 }
 
+// Returns the lanes beside a communicator that was made for several streams.
+std::vector<std::unique_ptr<Communicator>> lanes_of(Communicator& comm) {
+  std::vector<std::unique_ptr<Communicator>> lanes;
+  std::string why_not;
+  while (auto lane = comm.lane(why_not)) lanes.push_back(std::move(lane));
+  return lanes;
+}
+
+// Callers make calls at random in all streams at a time.
+TEST(Serving, StreamsAtRandom) {
+  for (const Kind kind : kKinds) {
+    for (const auto& [callers, helpers] : {std::pair{2, 1}, std::pair{3, 2}}) {
+      choose::Settings settings;
+      settings.helpers = helpers;
+      settings.streams = choose::kServedStreams;
+      settings.slots = choose::Stores::cached;
+      const auto body = [callers = callers](Communicator& comm) -> std::string {
+        std::vector<std::unique_ptr<Communicator>> lanes = lanes_of(comm);
+        if (lanes.size() != std::size_t{choose::kServedStreams - 1}) return std::to_string(lanes.size()) + " lanes";
+        if (comm.rank() < callers) {
+          std::vector<std::string> wrong(lanes.size());
+          std::vector<std::thread> threads;
+          for (std::size_t i = 0; i < lanes.size(); ++i)
+            threads.emplace_back([&, i] { wrong[i] = call_at_random(*lanes[i], callers, 60, static_cast<unsigned>(i)); });
+          const std::string of_first = call_at_random(comm, callers, 60, 5);
+          for (std::thread& thread : threads) thread.join();
+          for (const std::string& one : wrong)
+            if (!one.empty()) return one;
+          return of_first;
+        }
+        const auto is_over = [](auto& served) { return served.first->serve(served.second) == Communicator::Served::ended; };
+        std::vector<std::pair<Communicator*, std::shared_ptr<communicator::Job>>> left{{&comm, Communicator::make_job()}};
+        for (const auto& lane : lanes) left.emplace_back(lane.get(), Communicator::make_job());
+        while (!left.empty()) std::erase_if(left, is_over), std::this_thread::yield();
+        return {};
+      };
+      EXPECT_EQ(run_ranks(kind, callers + helpers, settings, body), "") << name_of(kind) << ", " << callers << " callers";
+    }
+  }
+}
+
 std::string end_a_barrier(Communicator& comm, Outcome expected) {
   const auto job = Communicator::make_job();
   comm.start(job, {.collective = Collective::barrier, .element_bytes = 0});

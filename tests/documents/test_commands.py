@@ -102,6 +102,7 @@ LONG = {
     ("docs/machines.md", "copse price --plot winners.png --machine zoot"),
     ("docs/machines.md", "copse calibrate --output here.json"),
     ("docs/machines.md", "copse price allreduce 64K -n 8 --machine here.json"),
+    ("docs/machines.md", "copse price allreduce 64K -n 8 --machine here.json --operation max --type float"),
     ("docs/machines.md", "copse calibrate --check --machine here.json"),
     ("docs/tuning.md", "copse tune --quick --mpi openmpi"),
     ("docs/tuning.md", "COPSE_TUNING=build/tuning.json copse run mpirun -n 2 ./app"),

@@ -338,13 +338,10 @@ static void part_overlap(void) {
       }
 }
 
-/* The receive buffer of rank 0 means nothing in MPI_Exscan, so it may be the send buffer. Some MPIs refuse that. The sum of rounded
- * numbers comes first: Copse makes it, and then all calls behind it, whatever COPSE_JOIN says. */
+/* The receive buffer of rank 0 means nothing in MPI_Exscan, so it may be the send buffer. Some MPIs refuse that. The first
+ * such call comes before any other. */
 static void part_exscan(void) {
-  const double third = 1.0 / 3;
-  double thirds;
   int in[kInts], out[kInts];
-  MPI_Allreduce(&third, &thirds, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   for (int started = 0; started < 2 + HAS_PERSISTENT; ++started) {
     MPI_Request request = MPI_REQUEST_NULL;
     for (int i = 0; i < kInts; ++i) in[i] = rank + i, out[i] = -1;
@@ -372,7 +369,7 @@ static void part_alias(void) {
 #else
   const int in_place = 0;
 #endif
-  MPI_Allreduce(&third, &thirds, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* see part_exscan */
+  MPI_Allreduce(&third, &thirds, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* Copse begins at once */
   for (int started = 0; started < 2 + HAS_PERSISTENT; ++started) {
     MPI_Request request = MPI_REQUEST_NULL;
     for (int i = 0; i < kInts; ++i) both[i] = rank + i;

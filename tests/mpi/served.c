@@ -2,11 +2,13 @@
  * them live at the same time than helpers serve, and some are freed and made anew. One rank also gives arguments that MPI does not
  * allow.
  *
- * Usage: served. The last line is "passed". */
+ * Usage: served [started]. With "started", it starts calls instead that are under way at the same time. Rank 0 gets all
+ * results while the others compute and make no call. The last line is "passed". */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "versions.h"
 
@@ -85,12 +87,39 @@ static void run(void) {
 static void run(void) { expect(ranks > 0, "no ranks", 0, 0); }
 #endif
 
+static void start_several(void) {
+  enum { kStarted = 4, kSeconds = 60, kInts = 700 }; /* so short that helpers need not reach the ranks' memory */
+  static int given[kStarted][kInts], got[kStarted][kInts];
+  MPI_Request started[kStarted];
+  MPI_Win window;
+  MPI_Aint bytes = 0;
+  volatile int* done = NULL; /* on rank 0: it has all results */
+  int unit = 0;
+  MPI_Win_allocate_shared(rank == 0 ? sizeof *done : 0, sizeof *done, MPI_INFO_NULL, MPI_COMM_WORLD, (void*)&done, &window);
+  MPI_Win_shared_query(window, 0, &bytes, &unit, (void*)&done);
+  if (rank == 0) *done = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int call = 0; call < kStarted; ++call) {
+    for (int i = 0; i < kInts; ++i) given[call][i] = rank + call + i;
+    MPI_Iallreduce(given[call], got[call], kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &started[call]);
+  }
+  const time_t end = time(NULL) + kSeconds;
+  while (rank != 0 && !*done && time(NULL) < end) continue;
+  expect(rank == 0 || *done, "the calls wait for a call of this rank", -1, 0);
+  MPI_Waitall(kStarted, started, MPI_STATUSES_IGNORE);
+  *done = 1;
+  for (int call = 0; call < kStarted; ++call)
+    for (int i = 0; i < kInts; ++i) expect(got[call][i] == ranks * (call + i) + ranks * (ranks - 1) / 2, "a wrong result", call, 0);
+  MPI_Win_free(&window);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Barrier(MPI_COMM_WORLD);
-  run();
+  if (argc > 1) start_several();
+  else run();
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("passed%s\n", HAS_PERSISTENT ? "" : " nothing: this MPI has no persistent collectives");
   MPI_Finalize();

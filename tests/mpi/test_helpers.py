@@ -98,6 +98,13 @@ def test_persistent_calls(launch, compile_mpi, flavour, ranks):
         assert re.search(r"^copse: allreduce +(?!served)\w+ (line|slot|get|kernel)", done.stderr, re.MULTILINE), done.stderr
 
 
+def test_several_started_calls(launch, compile_mpi, flavour):
+    """Helpers make the calls that a rank has started one after the other, while that rank makes none."""
+    program = compile_mpi(flavour, SERVED_PERSISTENT.read_text(), "served")
+    done = launch(flavour, 3, "started", program=[program], COPSE_COLLECTIVE_PROCESSORS="1", timeout=200)
+    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.full
 def test_calls_that_ranks_must_help_with(launch, flavour):
     """Helpers reach no buffers, so that long calls need the ranks, also while one of them disconnects."""

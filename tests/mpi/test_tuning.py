@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from collectives import BARE, ONE_OR_ALL, passed
@@ -71,3 +72,20 @@ def test_a_wrong_table_is_refused_once_and_the_program_runs(launch, tmp_path, co
     done = launch(flavours.find("mpich"), 3, "types", COPSE_TUNING=str(path), **BARE)
     assert passed(done, "types"), done.stdout + done.stderr
     assert done.stderr.count(complaint) == 1, done.stderr
+
+
+@ONE_OR_ALL
+@pytest.mark.parametrize("theirs", ["the same", "others", "none"])
+def test_ranks_with_different_tables_find_out(launch, programs, table, tmp_path, name, theirs):
+    """They would take different ways, and hang. So the MPI makes all calls. On each node, a file of one name may have other rows."""
+    flavour = flavours.find(name)
+    mine = Path(table(ROWS))
+    folder = tmp_path / "of-rank-1"
+    folder.mkdir()
+    (folder / mine.name).write_text(mine.read_text().replace("rabenseifner", "ring") if theirs == "others" else mine.read_text())
+    enter = f"cd {folder}" + ("; unset COPSE_TUNING" if theirs == "none" else "")
+    script = f'cd {mine.parent}; [ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && {{ {enter}; }}; exec "$0" "$@"'
+    done = launch(flavour, 3, "types", program=["sh", "-c", script, programs(flavour)], COPSE_TUNING=mine.name, COPSE_TRACE="1", COPSE_QUIET="0", **BARE)
+    assert passed(done, "types"), done.stdout + done.stderr
+    said = done.stderr.count("are passed on to the MPI: rank 1 has other COPSE_ variables than rank 0; give all ranks the same environment")
+    assert (said, "rabenseifner slot" in done.stderr) == ((0, True) if theirs == "the same" else (1, False)), done.stderr

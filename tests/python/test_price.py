@@ -56,6 +56,33 @@ def test_a_machine_of_ones_own(native, tmp_path):
     assert "flat:line" in done.stdout and "300.0 ns" in done.stdout, "three words, fetched one after the other"
 
 
+@pytest.fixture
+def combines(tmp_path):
+    """Writes a machine on which only reductions take time, at rates by operator and type. Returns its path."""
+    rates = {"": 1, "sum:double": 8, "max": 0.5, "max:float": 4}
+    level = {"level": "node", "flag_ns": 0, "line_ns": 0}
+    steps = dict.fromkeys(("call_ns", "step_ns", "wait_ns", "turn_ns"), 0)
+    own = tmp_path / "combines.json"
+    own.write_text(json.dumps({"schema": "copse-machine/1", "name": "own", "title": "t", "source": [], "topology": "core:2 pu:1", "steps": steps,
+                               "own": {"line_ns": 0}, "levels": [level], "memory": {"line_ns": 0}, "reduce_GBps": rates}))  # fmt: skip
+    return str(own)
+
+
+@pytest.mark.parametrize(
+    ("of", "rate"),
+    [([], 8), (["--operation", "max", "--type", "float"], 4), (["--operation", "max"], 0.5), (["--type", "float"], 1), (["--operation", "band", "--type", "byte"], 1)],
+)
+def test_reductions_have_the_rate_of_their_operator_and_type(native, combines, of, rate):
+    """The first line of a fragment has no rate, only a latency. Tiles halve the work."""
+    asked = ["--machine", combines, *of]
+    rows = json.loads(native("price", "reduce", "32K", *asked, "--calls", "1", "--json").stdout)
+    assert min(row["ns"] for row in rows if row["algorithm"] == "flat") == pytest.approx(32768 / rate, rel=5e-3)
+    assert f" at {rate:g} GB/s" in native("price", "reduce", "32K", *asked).stdout
+    (found,) = json.loads(native("price", "--winners", "reduce", *asked).stdout)
+    (winner,) = [winner for winner in found["winners"] if winner["bytes"] == 32768]
+    assert winner["ns"] == pytest.approx(16384 / rate, rel=5e-3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -65,6 +92,13 @@ def test_a_machine_of_ones_own(native, tmp_path):
         (["allreduce", "64K", "--algorithm", "none"], "no algorithm called 'none'"),
         (["allreduce", "64K", "--ranks", "4", "--nodes", "5"], "more nodes than ranks"),
         (["allreduce"], "expected a collective and a size"),
+        ([], "or --plot FILE.png for who wins where on all recorded machines"),
+        (["allreduce", "64K", "--operation", "sun"], "did you mean 'sum'?"),
+        (["allreduce", "64K", "--type", "flot"], "did you mean 'float'?"),
+        (["allreduce", "64K", "--operation", "land", "--type", "float"], "the operator land is not defined for float"),
+        (["allreduce", "12", "--type", "double"], "the size is no multiple of 8"),
+        (["broadcast", "64K", "--operation", "max"], "for collectives that reduce; broadcast does not"),
+        (["--winners", "allreduce", "--nodes", "2"], "--nodes changes nothing with --winners"),
     ],
 )
 def test_mistakes_are_refused(native, arguments, complaint):
@@ -82,6 +116,20 @@ def test_the_winners_are_the_cheapest(native):
     assert winner["ns"] == pytest.approx(min(row["ns"] for row in rows if row["radix"] == 2 and row["fragment_bytes"] != 16384), rel=1e-4)
 
 
+def test_the_winners_know_all_machines_and_every_collective(native):
+    machines = [row["name"] for row in json.loads(native("price", "--machines", "--json").stdout)]
+    found = json.loads(native("price", "--winners", "barrier", "exscan", "--ranks", "2").stdout)
+    assert [(row["machine"], row["collective"]) for row in found] == [(name, call) for name in machines for call in ("barrier", "exscan")]
+    for row in found:
+        assert [winner["bytes"] for winner in row["winners"]][:2] == ([0] if row["collective"] == "barrier" else [8, 32])
+        assert all(winner["ns"] > 0 for winner in row["winners"]), row
+    (wide,) = json.loads(native("price", "--winners", "exscan", "--machine", "zoot", "--ranks", "2", "--type", "complex_double").stdout)
+    assert wide["winners"][0]["bytes"] == 32, "8 bytes are half an element"
+    (strict,) = json.loads(native("price", "--winners", "allreduce", "--machine", "zoot", "--ranks", "5", "--strict").stdout)
+    (any_order,) = json.loads(native("price", "--winners", "allreduce", "--machine", "zoot", "--ranks", "5").stdout)
+    assert strict["winners"] != any_order["winners"]
+
+
 def test_recorded_rows_are_what_the_price_finds(native):
     """`copse-native price --rows --machine zoot > src/choose/recorded/zoot.def` makes them anew, in a minute. Here are those of few ranks."""
     rows = (paths.ROOT / "src/choose/recorded/zoot.def").read_text().splitlines()
@@ -89,10 +137,11 @@ def test_recorded_rows_are_what_the_price_finds(native):
     assert len(found) > 10 and found == [row for row in rows if ", 3, 5, " in row or not row.startswith("ROW")]
 
 
-def test_who_wins_where_is_drawn(copse, tmp_path):
+def test_who_wins_where_is_drawn(copse, native, tmp_path):
     picture = tmp_path / "new" / "winners.png"
-    done = copse("price", "--plot", picture, "broadcast", "allreduce", "--machine", "zoot")
-    assert done.returncode == 0 and "2 machines and collectives" in done.stdout, done.stderr
+    done = copse("price", "--plot", picture, "broadcast", "allreduce", "--ranks", "2")
+    assert done.returncode == 0, done.stderr
+    assert f"for {2 * len(json.loads(native('price', '--machines', '--json').stdout))} machines and collectives" in done.stdout, "all recorded ones"
     assert picture.read_bytes().startswith(b"\x89PNG") and [file.name for file in picture.parent.iterdir()] == ["winners.png"]
 
 
