@@ -84,7 +84,8 @@ void set_reduction(Query& query, std::span<const Collective> collectives) {
 
 // Reads what --winners asks. One node is priced, and what wins is chosen among all ways.
 void parse_winners(Query& query, const std::vector<std::string_view>& words, const std::vector<std::string_view>& options) {
-  for (const std::string_view idle : {"--nodes", "--layout", "--algorithm", "--calls", "--top", "--path"})
+  for (const std::string_view idle :
+       {"--nodes", "--layout", "--algorithm", "--calls", "--top", "--path", "--collective-processors"})
     if (std::find(options.begin(), options.end(), idle) != options.end())
       refuse(std::string(idle) + " changes nothing with --winners (--plot); leave it out");
   for (const std::string_view word : words) query.collectives.push_back(collective_in(word));

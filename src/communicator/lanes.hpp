@@ -28,7 +28,7 @@ struct LaneGround {
   const Ground& ground;
   const engine::Segment& main;  // where the communicator's own stream runs
   int ranks_here, most_on_a_node;
-  std::size_t most;             // lanes that the wire can tell apart
+  std::size_t most;             // lanes that there may be
   std::uint64_t first_ticket;   // of a new lane
 };
 

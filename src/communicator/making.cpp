@@ -16,7 +16,6 @@ namespace copse::communicator {
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() {
   const engine::CancelDeferred deferred;  // descriptors are closed, and the end of Copse's own thread may be waited for
-  state_->send_helpers_home();
   state_.reset();
 }
 
@@ -142,7 +141,8 @@ bool Communicator::State::rest() {
 
 Communicator::State::~State() {
   if (!group) return;
-  group->progress->remove(*this);
+  group->progress->remove(*this);  // no other thread has the turn, or gets it, from here on
+  send_helpers_home();
   const bool ended_well = failure.outcome == Outcome::done && !seat.keeps_memory && started.empty() && seat.executor->is_in_step();
   if (!seat.lane) {
     const bool forked = group->kin->reached.pids[static_cast<std::size_t>(rank)] != getpid();  // then the plot is not mapped here

@@ -60,14 +60,14 @@ bool Communicator::is_forsaken() const {
 }
 
 // The first caller of a node tells its helpers that no more calls will come. If it has refused its last calls, it has no ticket for
-// that, and refuses all further calls instead. A call under way would lose its order to the goodbye. A forked child is no caller,
-// and does not have the memory.
+// that, and refuses all further calls instead. A caller that leaves a call under way gives up: helpers wait for it, and a goodbye
+// would take the place of its order. A forked child is no caller, and does not have the memory.
 void Communicator::State::send_helpers_home() {
-  if (!group || group->settings.helpers == 0 || group->rank != group->kin->ground.leader_rank || failure.outcome != Outcome::done)
-    return;
+  if (group->settings.helpers == 0 || group->is_helper() || failure.outcome != Outcome::done) return;
   if (group->kin->reached.pids[static_cast<std::size_t>(group->rank)] != getpid()) return;
-  if (!started.empty()) seat.executor->give_up();
-  else if (seat.executor->is_in_step()) seat.executor->orders().give({.end = true}, seat.executor->ticket());
+  if (!started.empty()) return seat.executor->give_up();
+  if (group->rank != group->kin->ground.leader_rank) return;
+  if (seat.executor->is_in_step()) seat.executor->orders().give({.end = true}, seat.executor->ticket());
   else seat.executor->refuse_from(calls + 1);
 }
 

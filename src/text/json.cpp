@@ -213,10 +213,11 @@ void write_file(const std::string& file, const std::string& text) {
   static std::atomic<int> written_here{0};
   std::string made;
   int descriptor = -1;
-  do {  // A process of the same number may have been killed while it wrote. Its file is still there then.
+  for (int tries = 0; tries < 1000; ++tries) {  // a process of the same number may have been killed while it wrote such a file
     made = file + "." + std::to_string(::getpid()) + "-" + std::to_string(++written_here);
     descriptor = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  } while (descriptor < 0 && errno == EEXIST);
+    if (descriptor >= 0 || errno != EEXIST) break;
+  }
   if (descriptor < 0) refuse("no file can be made in this folder");
   bool good = true;
   for (std::size_t at = 0; good && at < text.size();) {

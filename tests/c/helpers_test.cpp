@@ -99,6 +99,25 @@ TEST(Helpers, MakeProgressWithoutACall) {
   EXPECT_EQ(with_helpers(2, 1, body), "");
 }
 
+// Ranks free a communicator while their calls there are under way. The helpers must not wait for ever.
+TEST(Helpers, LeaveWhereRanksLeaveCalls) {
+  constexpr std::size_t kCalls = 5;
+  std::array<std::array<copse_request*, kCalls>, 2 * kCommunicators> requests{};
+  std::array<double, 2 * kCommunicators> sums{};
+  const double one = 1;
+  std::atomic<std::size_t> next{0};
+  const auto body = [&](copse_comm* comm) -> std::string {
+    const std::size_t mine = next++;
+    for (copse_request*& request : requests[mine])
+      if (copse_start_reduce(comm, &one, &sums[mine], 1, COPSE_DOUBLE, COPSE_SUM, 1, &request) != COPSE_OK)
+        return copse_comm_message(comm);
+    return {};
+  };
+  EXPECT_EQ(with_helpers(2, 1, body), "");
+  for (auto& of_comm : requests)
+    for (copse_request*& request : of_comm) EXPECT_EQ(copse_wait(&request), COPSE_ERROR_ARGUMENT) << "its communicator is gone";
+}
+
 TEST(Helpers, MistakesAreTold) {
   copse_meeting* meeting = nullptr;
   EXPECT_EQ(refused(copse_meeting_create_with_helpers(2, 0, &meeting), COPSE_ERROR_ARGUMENT, {"1 helper"}, nullptr), "");

@@ -222,10 +222,11 @@ def test_the_example_in_the_readme_compiles_and_runs(run, tmp_path):
 NAME_OF_TEST = re.compile(r"`([A-Z]\w+\.[A-Z]\w+|test_\w+\.py::test_\w+)`")  # of GoogleTest, or of pytest
 
 
-def test_the_threat_model_names_tests_that_exist():
-    table = (paths.ROOT / "docs" / "decisions" / "security.md").read_text().split("## What each may do")[1].split("\n## ")[0]
+@pytest.mark.parametrize(("document", "before"), [("decisions/security.md", "## What each may do"), ("findings.md", "# What an")])
+def test_tables_of_tests_name_some_that_exist(document, before):
+    table = (paths.ROOT / "docs" / document).read_text().split(before)[1].split("\n## ")[0]
     rows = [row for row in table.splitlines() if row.startswith("| ")][2:]
-    named = {row: NAME_OF_TEST.findall(row.split("|")[3]) for row in rows}
+    named = {row: NAME_OF_TEST.findall(row.rstrip(" |").split("|")[-1]) for row in rows}
     assert len(rows) > 15 and [row for row in rows if not named[row]] == []
     text = "\n".join(source.read_text() for source in (paths.ROOT / "tests").rglob("*.cpp"))
     existing = {".".join(pair) for pair in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", text, re.MULTILINE)}

@@ -1,5 +1,6 @@
 // Files that are there as a whole or not at all, whenever their writer is killed.
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ class Writer {
     EXPECT_EQ(pipe(ends), 0);
     process_ = fork();
     if (process_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       for (std::size_t i = 0;; ++i) {
         write_file(file, contents[i % 2]);
         if (i == 0 && write(ends[1], "w", 1) != 1) std::abort();
