@@ -101,7 +101,7 @@ copse_status come_with_helpers(copse_meeting& meeting, int number, copse::choose
   auto comm =
       Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
   if (!comm) return COPSE_ERROR_UNREACHABLE;
-  streams.emplace(std::move(comm), settings.streams);
+  streams.emplace(std::move(comm));
   return COPSE_OK;
 }
 

@@ -202,7 +202,7 @@ std::unique_ptr<communicator::ServedStreams> meet_helpers(communicator::Bootstra
   with_helpers.streams = streams;
   std::unique_ptr<communicator::ServedStreams> met;
   if (auto made = meeting.found(std::move(bootstrap), callers, with_helpers, why))
-    met = std::make_unique<communicator::ServedStreams>(std::move(made), streams);
+    met = std::make_unique<communicator::ServedStreams>(std::move(made));
   mine.met = met ? kServed : kCame;
   if (all_are(kServed)) return met;
   if (callers.rank() == 0)

@@ -200,7 +200,7 @@ bool MpiRequest::Stream::take_lane(const char* name, const communicator::Argumen
     state->strict_order = state->copse->all_say(asserts_strict_order(state->comm));
     if (!*state->strict_order) end_if_a_rank_has_ended();
   }
-  if (state->served && communicator::Communicator::can_serve_some(arguments.collective)) {
+  if (state->may_serve(arguments.collective)) {
     lane = served_lane(*state, part == Part::makes && communicator::Communicator::can_serve(arguments));
     if (lane != nullptr) return true;
     end_if_a_rank_has_ended();
@@ -259,7 +259,7 @@ void MpiRequest::start() {
     if (!job_) job_ = communicator::Communicator::make_job();
     if (const CommState& state = *stream_.state; !persistent_ && state.served) {
       const bool served = communicator::Communicator::can_serve(work_.arguments);
-      communicator::Communicator* const stream = state.may_serve(work_.arguments.collective) ? &state.served->next() : nullptr;
+      communicator::Communicator* const stream = state.next_stream(work_.arguments.collective);
       if (served) state.copse->pass(false), stream_.served = stream;
       else if (stream != nullptr) stream->pass(false);
       if (!served && settings().trace) note(kHelpers, why_not_served());

@@ -47,12 +47,18 @@ struct CommState : std::enable_shared_from_this<CommState> {
   };
   [[nodiscard]] Passed pass(bool started, algorithms::Collective collective) const {
     Passed passed{copse->pass(!started)};
-    if (started && may_serve(collective)) passed.served = (passed.stream = &served->next())->pass(false);
+    if (started) passed.stream = next_stream(collective);
+    if (passed.stream != nullptr) passed.served = passed.stream->pass(false);
     return passed;
   }
   // Tells whether helpers make some started calls of this collective. All ranks get the same answer.
   [[nodiscard]] bool may_serve(algorithms::Collective collective) const {
     return served && communicator::Communicator::can_serve_some(collective);
+  }
+  // Returns the stream that a started call of this collective takes, wherever it is made. The result is null if helpers make no
+  // such calls. All ranks ask for the same calls.
+  [[nodiscard]] communicator::Communicator* next_stream(algorithms::Collective collective) const {
+    return may_serve(collective) ? &served->next() : nullptr;
   }
   // Says that this rank does not make the call that `passed` numbers, although the other ranks may make it.
   void refuse(const Passed& passed) const {

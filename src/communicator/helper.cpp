@@ -29,8 +29,8 @@ struct Client {
   std::unique_ptr<Communicator> comm;
   std::shared_ptr<Job> job = Communicator::make_job();
 };
-// Leaves the streams as they are if there is no memory.
-void move_to(std::vector<Client>& clients, ServedStreams& streams) {
+// Makes the streams clients. Leaves them as they are if there is no memory.
+void take_on(std::vector<Client>& clients, ServedStreams& streams) {
   std::vector<Client> more(streams.size());
   clients.reserve(clients.size() + more.size());
   std::size_t at = 0;
@@ -48,7 +48,7 @@ class Arrivals {
   void add(ServedStreams& streams) {
     const std::lock_guard lock(mutex_);
     const std::size_t before = clients_.size();
-    copse::communicator::move_to(clients_, streams);
+    take_on(clients_, streams);
     present_.fetch_add(clients_.size() - before, std::memory_order_relaxed);
     any_.store(true, std::memory_order_release);
   }
@@ -127,7 +127,7 @@ void Meeting::attend(const Invitation& invitation, choose::Settings settings, co
     }
     auto comm = Communicator::create(std::move(bootstrap), std::move(wire), settings, why, progress);
     if (!comm) return;
-    ServedStreams streams(std::move(comm), invitation.streams);
+    ServedStreams streams(std::move(comm));
     try {
       arrivals.add(streams);
     } catch (const std::exception&) {
@@ -214,7 +214,7 @@ void serve(const Ahead& ahead, Arrivals& arrivals) {
 void help(ServedStreams streams) {
   std::vector<Client> clients;
   try {
-    move_to(clients, streams);
+    take_on(clients, streams);
     Patience patience;
     for (unsigned turn = 0; !clients.empty(); ++turn) {
       const Looked looked = look_after(clients, turn % 65536 == 0, true);

@@ -6,18 +6,12 @@
 namespace copse::communicator {
 
 // The ranks have made the lanes' memory together with the communicator, so nobody waits here.
-ServedStreams::ServedStreams(std::unique_ptr<Communicator> first, int streams) {
+ServedStreams::ServedStreams(std::unique_ptr<Communicator> first) {
   Communicator& made = *first;
   try {
-    const auto most = static_cast<std::size_t>(streams);
-    all_.reserve(most);
     all_.push_back(std::move(first));
     std::string why_not;
-    while (all_.size() < most) {
-      std::unique_ptr<Communicator> lane = made.lane(why_not);
-      if (lane == nullptr) break;
-      all_.push_back(std::move(lane));
-    }
+    while (std::unique_ptr<Communicator> lane = made.lane(why_not)) all_.push_back(std::move(lane));
   } catch (...) {
     made.give_up();  // the other ranks may have theirs
     throw;

@@ -13,9 +13,9 @@ namespace copse::communicator {
 
 class ServedStreams {
  public:
-  // `first` was created for so many streams (Settings::streams). There may have been memory for fewer. All ranks do this, callers
-  // and helpers.
-  ServedStreams(std::unique_ptr<Communicator> first, int streams);
+  // `first` was created for several streams (Settings::streams), and there was memory for some or all of them. All ranks do this,
+  // callers and helpers.
+  explicit ServedStreams(std::unique_ptr<Communicator> first);
 
   // Returns the stream of the next started call that helpers may serve. All callers ask for the same calls.
   [[nodiscard]] Communicator& next() { return *all_[turn_++ % all_.size()]; }
