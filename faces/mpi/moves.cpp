@@ -15,6 +15,7 @@ struct Sides {
   Side *in = nullptr, *out = nullptr;
   bool in_place = false;
   int own = -1;  // in place without an input: this rank's block of the output; -1: all blocks
+  bool alike = false;  // there are tables, but all blocks in them are of one size
 
   [[nodiscard]] bool prepare(std::size_t bytes) const {
     for (Side* side : {in, out})
@@ -84,6 +85,7 @@ int move(const Site& site, Sides&& sides, bool ragged, int root, std::size_t byt
   arguments.root = root;
   arguments.count = bytes;
   arguments.ragged = ragged;
+  arguments.alike = sides.alike;
   if (sides.in != nullptr) {
     arguments.input = sides.in->memory();
     arguments.input_blocks = sides.in->blocks();
@@ -216,20 +218,21 @@ int alltoallv(const Site& site, const void* input, const Count* given, const Dis
   return move(site, {in_place ? nullptr : &in, &out, in_place}, true, 0, 0);
 }
 
-// Makes a call among neighbours. describe(neighbors, in, out) describes its sides.
+// Makes a call among neighbours. describe(neighbors, in, out) describes its sides. `alike` says that MPI wants all blocks of all
+// ranks to be of one size.
 template <class Describe>
-int among_neighbors(const Site& site, const void* input, const void* output, Describe&& describe) {
+int among_neighbors(const Site& site, const void* input, const void* output, bool alike, Describe&& describe) {
   const Neighbors* const neighbors = site.state.neighbors.get();
   if (neighbors == nullptr) return site.pass_on(site.state.no_neighbors);
   Side in = site.input(), out = site.output();
   if (input == MPI_IN_PLACE || output == MPI_IN_PLACE || !describe(*neighbors, in, out)) return refuse(site);
-  return move(site, {&in, &out, false}, true, 0, 0);
+  return move(site, {.in = &in, .out = &out, .alike = alike}, true, 0, 0);
 }
 
 template <class Count>
 int neighbor_allgather(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type,
                        Raw) {
-  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+  return among_neighbors(site, input, output, true, [&](const Neighbors& neighbors, Side& in, Side& out) {
     return in.one_for(neighbors.destinations, input, given, input_type) &&
            out.row_for(neighbors.sources, output, taken, output_type);
   });
@@ -238,7 +241,7 @@ int neighbor_allgather(const Site& site, const void* input, Count given, Raw inp
 template <class Count, class Displacement>
 int neighbor_allgatherv(const Site& site, const void* input, Count given, Raw input_type, void* output, const Count* taken,
                         const Displacement* output_places, Raw output_type, Raw) {
-  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+  return among_neighbors(site, input, output, false, [&](const Neighbors& neighbors, Side& in, Side& out) {
     return in.one_for(neighbors.destinations, input, given, input_type) &&
            out.table_for(neighbors.sources, output, taken, output_places, output_type);
   });
@@ -247,7 +250,7 @@ int neighbor_allgatherv(const Site& site, const void* input, Count given, Raw in
 template <class Count>
 int neighbor_alltoall(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type,
                       Raw) {
-  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+  return among_neighbors(site, input, output, true, [&](const Neighbors& neighbors, Side& in, Side& out) {
     return in.row_for(neighbors.destinations, input, given, input_type) &&
            out.row_for(neighbors.sources, output, taken, output_type);
   });
@@ -257,7 +260,7 @@ int neighbor_alltoall(const Site& site, const void* input, Count given, Raw inpu
 template <class Count, class Displacement, class Types>
 int neighbor_alltoallv(const Site& site, const void* input, const Count* given, const Displacement* input_places, Types input_types,
                        void* output, const Count* taken, const Displacement* output_places, Types output_types, Raw) {
-  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+  return among_neighbors(site, input, output, false, [&](const Neighbors& neighbors, Side& in, Side& out) {
     return in.table_for(neighbors.destinations, input, given, input_places, input_types) &&
            out.table_for(neighbors.sources, output, taken, output_places, output_types);
   });

@@ -153,7 +153,7 @@ plan::Plan alltoall_prop(const Request& request) {
 
   builder.loop();
   share_here(builder, request, 0, [&](int other) {  // the leader also gets the blocks for other nodes
-    std::vector<Range> runs;
+    std::vector<Range> runs{request.pair(rank, other)};
     for (int ahead = 1; other == leader && ahead < bundles.nodes(); ++ahead)
       for (const Range& run : pair_runs(request, rank, bundles.ranks_of(home + ahead))) runs.push_back(run);
     return runs;

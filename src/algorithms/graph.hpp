@@ -22,11 +22,16 @@ class Graph {
   [[nodiscard]] const std::vector<int>& takers_of(int rank) const { return takers_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const std::vector<Giver>& givers_to(int rank) const { return givers_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] bool has_edge(int from, int to) const;
+  // Tells whether edges lead from every rank to every other, whichever way each edge goes.
+  [[nodiscard]] bool connected() const { return connected_; }
 
  private:
+  [[nodiscard]] std::size_t reached_from_the_first() const;
+
   std::vector<std::vector<int>> takers_;
   std::vector<std::vector<Giver>> givers_;
   std::vector<bool> gives_itself_;
+  bool connected_ = false;
 };
 
 }  // namespace copse::algorithms

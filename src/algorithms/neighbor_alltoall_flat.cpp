@@ -3,13 +3,12 @@
 // the same time (the rotated order of KNEM IV.C).
 // Cost: a + d n b for d neighbours; twice the copies if staged.
 // Wins: blocks whose lengths all ranks know, and where not all buffers can be reached
-#include "algorithms/registry.hpp"
+#include "algorithms/patterns/pairs.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan neighbor_alltoall_flat(const Request& request) {
-  using plan::Builder;
-  Builder builder = request.builder();
+  plan::Builder builder = request.builder();
   const int rank = request.rank;
   builder.pack(static_cast<std::uint32_t>(request.ranks));
   builder.loop();
@@ -20,12 +19,9 @@ plan::Plan neighbor_alltoall_flat(const Request& request) {
     builder.share_input(0, takers, parts);
     builder.reclaim_input(takers);
   }
-  const plan::Range own = request.pair(rank, rank);
-  if (request.graph->has_edge(rank, rank)) builder.copy(Builder::output(own), Builder::input(own));
-  for (const Graph::Giver& giver : request.givers()) {
-    const plan::Range theirs = request.pair(giver.rank, rank);
-    builder.copy(Builder::output(theirs), builder.take_part(0, giver.rank, theirs, Builder::output(theirs)));
-  }
+  std::vector<int> givers;
+  for (const Graph::Giver& giver : request.givers()) givers.push_back(giver.rank);
+  take_blocks(builder, request, 0, givers, request.graph->has_edge(rank, rank));
   return builder.finish();
 }
 

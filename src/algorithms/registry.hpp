@@ -28,7 +28,7 @@ struct Request {
   int helpers = 0;  // the last ranks, which serve the others and have no part of the message
   int root = 0;  // for rooted collectives
   Permutation permutation{};  // required by collectives that permute; not copied
-  const Graph* graph = nullptr;  // required by collectives along the edges of a graph
+  const Graph* graph = nullptr;  // required for the plans of collectives along the edges of a graph
   plan::Carrier carrier = plan::Carrier::slot;
   plan::Modes modes{};                           // when buffers may be touched
   int radix = 2;                                 // k of trees and of rounds, or the number of tokens
@@ -69,8 +69,8 @@ enum Carriers : std::uint16_t {
   kSlot = 1 << static_cast<int>(plan::Carrier::slot),
   kGet = 1 << static_cast<int>(plan::Carrier::get),
   kPut = 1 << static_cast<int>(plan::Carrier::put),
-  // This flag and those below it are not carriers. In an alltoall with this flag, ranks handle blocks of other ranks, whose
-  // sizes they do not know, so all blocks must be of one size.
+  // This flag and those below it are not carriers. In an alltoall with this flag, of all ranks or of neighbours, ranks handle
+  // blocks of other ranks, whose sizes they do not know, so all blocks must be of one size.
   kAlike = 1 << plan::kCarriers,
   // A line or slot holds the blocks of all ranks at a time (Builder::pack). Algorithms that hold another number of blocks
   // have a row PACK.
@@ -86,7 +86,7 @@ enum Carriers : std::uint16_t {
 };
 
 // What all ranks' plans need of lines and slots, known without building a plan. It is the same for every rank, root and
-// radix.
+// radix. It may depend on the graph, if the request has one.
 struct Footprint {
   std::uint32_t pack = 1;  // Plan::pack: blocks that a line or slot must hold
   bool slots = false;  // Plan::slots: a fragment must fit in a slot
@@ -115,7 +115,8 @@ struct Algorithm {
   [[nodiscard]] std::string refusal(Request request) const;
   // Tells whether the algorithm does what not every algorithm does: reductions with an operator that does not commute, or
   // alltoall with blocks of different sizes.
-  [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
+  [[nodiscard]] bool strict() const { return keeps_order && !alike(); }
+  [[nodiscard]] bool alike() const { return (carriers & kAlike) != 0; }
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
   [[nodiscard]] constexpr bool served() const { return (carriers & kServed) != 0; }
   [[nodiscard]] bool delegates() const { return (carriers & kDelegates) != 0; }

@@ -1,7 +1,7 @@
 // What the plans of all ranks have in common: the nodes of the ranks, their groups, and trees over them. If code builds the
 // plans of many ranks, it lets their requests share one Shared. Then the first rank that asks for a tree builds it, and the
-// plan of one rank costs only its own steps. A Shared is a cache: everything in it follows from the ranks and places. Only
-// one thread at a time may use it.
+// plan of one rank costs only its own steps. A Shared is a cache: everything in it follows from the ranks, the places and the graph
+// of the requests, which are the same in all of them. Only one thread at a time may use it.
 #pragma once
 
 #include <array>
@@ -96,6 +96,13 @@ class Shared {
     if (!tree) tree = std::make_unique<const shape::SurveyedTree>(make());
     return *tree;
   }
+  // kept() does the same for anything else that all ranks know. The name is a literal, and has one type.
+  template <class T, class Make>
+  [[nodiscard]] const T& kept(std::string_view name, Make&& make) const {
+    auto& kept = kept_[name];
+    if (!kept) kept = std::make_shared<const T>(make());
+    return *static_cast<const T*>(kept.get());
+  }
 
  private:
   int ranks_;
@@ -105,6 +112,7 @@ class Shared {
   mutable std::array<std::optional<Groups>, topology::kLevels> groups_;
   mutable std::map<std::pair<topology::Level, topology::Level>, std::vector<std::vector<Group>>> inside_;
   mutable std::map<Key, std::unique_ptr<const shape::SurveyedTree>> trees_;
+  mutable std::map<std::string_view, std::shared_ptr<const void>> kept_;
 };
 
 }  // namespace copse::algorithms

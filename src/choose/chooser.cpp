@@ -33,7 +33,7 @@ Decision by_table(const Settings& settings, const Situation& situation, Collecti
     for (const Rule& rule : rules) {
       if (for_placed && !rule.is_for_placed()) continue;
       if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !asks_mpi)) continue;
-      if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
+      if (!narrows(decision, bounds_of(rule, situation), bytes)) continue;
       if (rule.algorithm == kByMpi) {
         if (outside == nullptr) outside = &rule;
         continue;

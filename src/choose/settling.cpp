@@ -31,11 +31,20 @@ void follow(Decision& decision, const Rule& rule, const Situation& situation) {
   decision.fragment_bytes = fragment_bytes_of(rule, situation);
 }
 
+Bounds bounds_of(const Rule& rule, const Situation& situation) {
+  Bounds bounds = rule.bytes.of_one(situation.ranks);
+  if (rule.algorithm == kByMpi || !algorithms::traits_of(rule.collective).along_edges) return bounds;
+  Decision decision;
+  follow(decision, rule, situation);
+  if (decision.algorithm->alike()) bounds.to = std::min(bounds.to, kLargestSlot / footprint_of(situation, decision).pack);
+  return bounds;
+}
+
 Decision by_rule(const Situation& situation, Collective collective, std::size_t bytes, Needs needs, Decision decision) {
   const Facts facts = facts_of(situation, collective, needs);
   for (const Rule& rule : rules()) {
     if (!rule.applies(collective, situation.ranks, facts)) continue;
-    if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
+    if (!narrows(decision, bounds_of(rule, situation), bytes)) continue;
     follow(decision, rule, situation);
     break;
   }
@@ -50,6 +59,7 @@ algorithms::Request request_for(const Situation& situation, const Decision& deci
   request.carrier = decision.carrier;
   request.radix = decision.radix;
   request.places = situation.places;
+  if (situation.graph != nullptr && situation.graph->ranks() == situation.ranks) request.graph = situation.graph;
   return request;
 }
 
@@ -60,6 +70,7 @@ algorithms::Footprint footprint_of(const Situation& situation, const Decision& d
 std::size_t longest_ride(const Situation& situation, const Decision& decision) {
   Needs needs;
   needs.untold = decision.carrier != Carrier::slot;
+  needs.strict = true;  // blocks that ride may differ in size
   std::size_t bytes = 0;
   while (bytes < kLargestSlot) {
     const Decision next = by_rule(situation, decision.algorithm->collective, bytes + 1, needs);

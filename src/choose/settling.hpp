@@ -11,6 +11,9 @@ namespace copse::choose {
 
 // Tells whether `bytes` lies within the bounds. Narrows the sizes to which the decision applies to the sizes with the same answer.
 [[nodiscard]] bool narrows(Decision& decision, const Bounds& bounds, std::size_t bytes);
+// Returns the sizes of a block for which the rule holds. If ranks pack blocks of one size for others, these must fit in a slot
+// together, as many as a rank packs by the situation's graph: otherwise they are no longer one message.
+[[nodiscard]] Bounds bounds_of(const Rule& rule, const Situation& situation);
 // Makes the decision that the rule states.
 void follow(Decision& decision, const Rule& rule, const Situation& situation);
 // Returns the decision of the first built-in rule that applies. `decision` holds the sizes for which no earlier rule applies.

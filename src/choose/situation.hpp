@@ -28,6 +28,7 @@ struct Situation {
   bool delegates = false;       // the leaders of the nodes can use the MPI's own collectives
   int like = -1;                // the recorded machine that this one is most like (recorded.hpp); negative: none
   const topology::Placement* places = nullptr;  // one per rank, if known
+  const algorithms::Graph* graph = nullptr;     // of neighbours, if known; it may still be empty
 };
 
 // What a call needs that not every algorithm can do.

@@ -41,7 +41,7 @@ constexpr const char* kHelp =
     "  --turns          there are more ranks than processors\n"
     "  --numa           the ranks of a node sit in several NUMA regions\n"
     "  --strict         an operator that does not commute\n"
-    "  --ragged         blocks of different sizes, which not every rank knows (gatherv, scatterv, alltoallv)\n"
+    "  --ragged         blocks of different sizes, which not every rank knows (gatherv, scatterv, alltoallv, those of neighbours)\n"
     "  --placed         every rank knows where all buffers lie (UPC)\n"
     "  --early          and ranks may touch one another's buffers at once (UPC's NOSYNC)\n"
     "  --element B      bytes of an element that is reduced (default 1)\n"
@@ -57,6 +57,7 @@ struct Query {
   std::size_t element = 1;
   choose::Needs needs;  // only what options say
   bool ragged = false, json = false;
+  bool alike = false;  // among neighbours, whose blocks may be of one size
   std::string machine;         // empty: a usual one
   std::optional<Scene> scene;  // for prices
 };
@@ -95,6 +96,7 @@ Query parse(Arguments arguments) {
   const algorithms::Traits& traits = algorithms::traits_of(query.collective);
   if (query.ragged && (!traits.has_blocks() || traits.sizes_known()))
     refuse("--ragged: every rank knows all sizes of this collective; gather, scatter and alltoall have calls where some do not");
+  query.alike = traits.along_edges && !query.ragged && (situation.nodes > 1 || !query.settings.forced.empty());
   query.ragged |= traits.along_edges;
   query.needs.strict |= query.ragged && traits.pairs();
   if (query.ragged) situation.mpi = false;  // no table passes such calls on
@@ -220,6 +222,7 @@ std::vector<Priced> next_of(const std::vector<Priced>& all, const choose::Decisi
 Prices prices_of(const Query& query, const choose::Decision& chosen) {
   Prices prices;
   if (query.ragged) prices.why_not = "not every rank knows the sizes";
+  if (query.ragged && chosen.algorithm->alike()) prices.why_not = "it depends on who is whose neighbour";
   if (query.needs.placed) prices.why_not = "prices are those of calls in which ranks tell one another where their buffers lie";
   if (!prices.why_not.empty()) return prices;
   if (!query.scene) {
@@ -242,13 +245,32 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
   return prices;
 }
 
-std::vector<Answer> answers_to(const Query& query) {
+// Returns the answers for calls that an algorithm makes because their blocks are of one size. The last of them says for which sizes
+// there are none: those behind its own.
+std::vector<Answer> answers_to_alike(const Query& query) {
   std::vector<Answer> answers;
+  choose::Needs needs = choose::needs_of(query.collective, query.situation.ranks, query.element, false);
+  for (std::size_t bytes = query.bytes.value_or(0); query.alike;) {
+    const auto [decision, cut] =
+        choose::resolve(query.settings, query.situation, query.collective, bytes / query.element, query.element, needs);
+    if (!decision.algorithm->alike()) break;
+    answers.push_back({decision, cut, {}});
+    if (query.bytes || !answers.back().ends()) break;
+    answers.back().cut.reset();
+    bytes = decision.to + 1;
+  }
+  return answers;
+}
+
+std::vector<Answer> answers_to(const Query& query) {
+  std::vector<Answer> answers = answers_to_alike(query);
+  if (!answers.empty() && (query.bytes || !answers.back().ends())) return answers;
   const choose::Situation& situation = query.situation;
   std::string before;
   if (query.ragged) {
     before = "an allgather of the sizes, 8 bytes from each rank";
-    if (const auto decision = choose::without_sizes(query.settings, situation, query.collective)) {
+    if (auto decision = choose::without_sizes(query.settings, situation, query.collective)) {
+      if (!answers.empty()) decision->from = answers.back().decision.to + 1;
       answers.push_back({*decision, {}, {}});
       if (query.bytes.value_or(0) <= decision->to && (query.bytes || !answers.back().ends())) return answers;
       before = std::string(decision->algorithm->name) + ", which tells the sizes";

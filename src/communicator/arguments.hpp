@@ -1,6 +1,7 @@
 // The arguments of a collective call. One structure serves all collectives.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "algorithms/collectives.hpp"
@@ -30,10 +31,23 @@ struct Arguments {
 
   // `ragged` marks calls whose blocks may differ in size or lie anywhere. It is the same on all ranks. Then every buffer that holds
   // blocks of several ranks has a table of them, in the order of the ranks. The tables of all ranks must agree on the sizes. Calls
-  // among neighbours are always ragged, and where there is no edge, the block is empty.
-  bool ragged = false;
+  // among neighbours are always ragged, and where there is no edge, the block is empty. If they are `alike`, all other blocks of
+  // all ranks are of one size.
+  bool ragged = false, alike = false;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 };
+
+// Returns the count of the largest block of a table, or 0 if there is no table.
+inline std::size_t largest(const Block* blocks, int ranks) {
+  std::size_t most = 0;
+  for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
+  return most;
+}
+
+// Returns the count of the largest block in both tables.
+inline std::size_t largest(const Arguments& arguments, int ranks) {
+  return std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
+}
 
 // A copy between two buffers of this rank. If it has no bytes, there is none.
 struct OwnCopy {

@@ -174,7 +174,7 @@ Outcome Communicator::run(const Arguments& arguments) {
       return state.run(arguments);
     }
     if (arguments.ragged && state.ranks > 1 && !displaced(arguments) &&
-        !algorithms::traits_of(arguments.collective).sizes_known()) {
+        !algorithms::traits_of(arguments.collective).sizes_known() && !state.routes.alike(arguments)) {
       if (Untold* const untold = state.routes.without_sizes(arguments.collective))
         return state.run_without_sizes(*untold, arguments);
     }

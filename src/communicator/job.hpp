@@ -46,13 +46,13 @@ struct Job {
     std::vector<Pair> pairs;         // what all ranks tell this one, and behind that what this one tells all ranks
     std::vector<std::uint64_t> of_root;  // elements of every rank's block, as the root means them
   } sizes;
-  struct Aside {  // memory for a call in place; it replaces the input or, in a reduction, the output
+  struct Aside {  // memory that replaces the input or, in a reduction, the output: of a call in place, or of blocks of a wrong size
     std::vector<std::byte> memory;
     std::vector<Block> blocks;
   } aside;
   Outcome outcome = Outcome::done;
-  engine::CutOff cut_off;        // the block that was too long, if the call was truncated
-  double seconds = 0;            // time spent on the call so far, under COPSE_TRACE
+  engine::CutOff cut_off;  // the block that was too long, if the call was truncated
+  double seconds = 0;  // time spent on the call so far, under COPSE_TRACE
   std::atomic<bool> over{true};  // false while a started call has no final outcome
 };
 

@@ -92,6 +92,10 @@ void Jobs::begin(Job& job, const Arguments& arguments, bool settled) {
     known(algorithms::one_for_each(traits.input) ? arguments.input_blocks : arguments.output_blocks);
     return bind(job, settled);
   }
+  if (const std::optional<std::size_t> count = routes_->alike(arguments)) {
+    job.sizes.known.push_back(*count);
+    return bind(job, settled);
+  }
   if (Untold* const untold = routes_->without_sizes(arguments.collective)) {
     job.now = {untold->call, &untold->route, &routes_->program(untold->route, arguments.root)};
     describe_without_sizes(job.now.call, arguments);
@@ -215,6 +219,30 @@ void Jobs::set_aside(Job& job) const {
   if (arguments.ragged) job.now.call.input_blocks = job.aside.blocks.data();
 }
 
+// In a call whose blocks must be of one size, this rank may give blocks of another size. That is an error of the program. Blocks of
+// the right size take their place, because ranks that pack them for others look for them where such blocks would lie.
+void Jobs::make_alike(Job& job) const {
+  const Arguments& arguments = *job.arguments;
+  const std::size_t count = job.now.call.count, size = arguments.element_bytes;
+  std::vector<int> takers = group_->graph.takers_of(group_->rank);
+  if (group_->graph.has_edge(group_->rank, group_->rank)) takers.push_back(group_->rank);
+  const auto given_to = [&](int taker) { return arguments.input_blocks[taker]; };
+  if (std::all_of(takers.begin(), takers.end(), [&](int taker) { return given_to(taker).count == count; })) return;
+  job.aside.memory.assign(takers.size() * count * size, std::byte{});
+  job.aside.blocks.assign(static_cast<std::size_t>(group_->ranks), Block{});
+  std::size_t place = 0;
+  for (const int taker : takers) {
+    const Block given = given_to(taker);
+    if (given.count > count && job.cut_off.from < 0) job.cut_off = {group_->rank, taker, given.count, count};
+    if (const std::size_t fits = std::min(given.count, count); fits > 0)
+      std::memcpy(job.aside.memory.data() + place, static_cast<const std::byte*>(arguments.input) + given.offset, fits * size);
+    job.aside.blocks[static_cast<std::size_t>(taker)] = {static_cast<std::ptrdiff_t>(place), count};
+    place += count * size;
+  }
+  job.now.call.input = job.aside.memory.data();
+  job.now.call.input_blocks = job.aside.blocks.data();
+}
+
 // Tells whether the call is one that run() makes on ranks where it is not in place. Then it must run in the same way here.
 bool Jobs::runs_as_blocking(const Job& job) const { return &job == &blocking_ && !job.arguments->ragged; }
 
@@ -251,6 +279,8 @@ void Jobs::bind(Job& job, bool settled) {
     job.outcome = Outcome::outside;
     return;
   }
+  job.now.call.alike = arguments.ragged && route.decision.algorithm->alike();
+  if (job.now.call.alike) make_alike(job);
   if (displaced(arguments)) set_aside(job);
   job.now.program = &routes_->program(route, arguments, settled);
   routes_->set_cut(job.now.call, route);
@@ -313,8 +343,8 @@ Outcome Jobs::advance_untimed(Job& job, bool polling) {
 // much room there is for it.
 Outcome Jobs::verdict(Job& job) const {
   const Arguments& arguments = *job.arguments;
-  if (job.now.call.untold) {
-    job.cut_off = executor_->cut_off();
+  if (job.now.call.untold || job.now.call.alike) {
+    if (job.cut_off.from < 0) job.cut_off = executor_->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);

@@ -33,6 +33,7 @@ void Routes::begin(const Group& group, const engine::Executor& executor, Trace& 
   situation_ = group.kin->conditions.situation;
   if (group.kin->conditions.windows_alone) situation_.addressable = situation_.anywhere = situation_.direct = false;
   situation_.delegates = situation_.delegates && !in_lane;
+  situation_.graph = &group.graph;
   executor_ = &executor;
   programs_.begin(group, executor);
   trace_ = &trace;
@@ -53,8 +54,9 @@ bool Routes::ask_mpi(bool may, std::uint64_t calls) {
 }
 
 choose::Needs Routes::needs_of(const Arguments& arguments) const {
+  const bool differ = arguments.ragged && !may_be_alike(arguments);
   const bool strict =
-      (demands_of(arguments.combine) & kStrict) != 0 || (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
+      (demands_of(arguments.combine) & kStrict) != 0 || (algorithms::traits_of(arguments.collective).pairs() && differ);
   const bool alien = situation_.delegates && (demands_of(arguments.combine) & kAlien) != 0;
   return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict, alien);
 }
@@ -143,7 +145,8 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
   std::unique_ptr<OfCollective>& of_collective = routes_[static_cast<std::size_t>(collective)];
   if (!of_collective) of_collective = std::make_unique<OfCollective>();
   auto route = std::make_unique<Route>();
-  if (ways_.learns()) {
+  // The ways that kin share are for any graph, and nothing is learned of calls with tables.
+  if (ways_.learns() && !algorithms::traits_of(collective).along_edges) {
     ways_.decide(*route, {collective, variant}, bytes);
   } else {
     route->decision = choose::choose(group_->settings, situation_, collective, bytes, needs_in(variant));
@@ -178,6 +181,15 @@ void Routes::count_recent() {
       }
     }
   }
+}
+
+// A rank that takes blocks goes by their size. If it gives others, it makes them alike (Jobs::make_alike).
+std::optional<std::size_t> Routes::alike(const Arguments& arguments) {
+  if (!may_be_alike(arguments)) return std::nullopt;
+  const bool takes = !group_->graph.givers_to(group_->rank).empty() || group_->graph.has_edge(group_->rank, group_->rank);
+  const std::size_t count = largest(takes ? arguments.output_blocks : arguments.input_blocks, group_->ranks);
+  if (!find(arguments, count).decision.algorithm->alike()) return std::nullopt;
+  return count;
 }
 
 Untold* Routes::without_sizes(Collective collective) {

@@ -82,8 +82,7 @@ Size size_of(const Arguments& arguments, int rank, int ranks) {
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   if (traits.rooted()) return {arguments.count & kMostElements, check_with_root(arguments, rank, ranks)};
   if (!traits.pairs()) return {arguments.count & kMostElements, 0};
-  const std::size_t most = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
-  return {most & kMostElements, check_of(arguments, rank, ranks)};
+  return {largest(arguments, ranks) & kMostElements, check_of(arguments, rank, ranks)};
 }
 
 bool take_told(Job& job) {

@@ -3,18 +3,9 @@
 // out. They tell one another what they mean, and move as much as both sides allow.
 #pragma once
 
-#include <algorithm>
-
 #include "communicator/job.hpp"
 
 namespace copse::communicator {
-
-// Returns the count of the largest block, or 0 if there is no table.
-inline std::size_t largest(const Block* blocks, int ranks) {
-  std::size_t most = 0;
-  for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
-  return most;
-}
 
 // Returns what this rank tells all others before a call.
 [[nodiscard]] Size size_of(const Arguments& arguments, int rank, int ranks);

@@ -44,8 +44,8 @@ struct Call {
   // place, the call is `ragged` on all ranks. Then every buffer that holds blocks of several ranks has a table of them, in
   // the order of the ranks. `sizes` holds the elements of every rank's block and is the same on all ranks. It is null for
   // blocks of pairs of ranks, whose sizes both ends know. In a call that is not ragged, the blocks of a buffer lie one after
-  // the other.
-  bool ragged = false;
+  // the other. In a ragged call that is `alike`, all blocks that the plan moves have `count` elements.
+  bool ragged = false, alike = false;
   const std::size_t* sizes = nullptr;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 

@@ -174,13 +174,14 @@ Outcome Executor::run_whole(const Program& program, const Call& call) {
   return Outcome::done;
 }
 
-// Where only the giver knows a block's size, a block may be too long. The rest of the call goes on, because the other ranks need
-// it.
+// Where only the giver knows a block's size, or no rank has compared the sizes, a block may be too long. The rest of the call goes
+// on, because the other ranks need it.
 Outcome Executor::receive(const Op& op, const Call& call, const Fragment& fragment) {
   const Outcome outcome = messages_.receive(op, call, fragment);
   if (outcome != Outcome::truncated) return outcome;
-  if (!call.untold) return Outcome::wire_failed;
-  note_cut_off(op.peer, CutOff::kTooMuch, call.output_blocks == nullptr ? call.count : call.output_blocks[op.peer].count);
+  if (!call.untold && !call.alike) return Outcome::wire_failed;
+  const bool has_room_alone = call.output_blocks == nullptr || call.alike;
+  note_cut_off(op.peer, CutOff::kTooMuch, has_room_alone ? call.count : call.output_blocks[op.peer].count);
   return Outcome::done;
 }
 

@@ -124,6 +124,7 @@ Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment&
   const std::size_t place = nth(ref.place, ref.places);
   std::size_t whole = call.untold             ? (ref.places == 1 ? call.own : ~std::size_t{0})  // as the table says
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
+                      : call.alike            ? call.count
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
                                               : call.output_blocks[ref.pair - ranks].count;
   Block entry{static_cast<std::ptrdiff_t>(place * call.count * size), whole};  // in a scratch, the blocks lie one after the other

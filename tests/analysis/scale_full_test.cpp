@@ -131,7 +131,8 @@ std::uint64_t parts_named(const Algorithm& row, int ranks) {
   Variant variant = variant_of(row, static_cast<Carrier>(carrier), ranks, machine);
   variant.root = algorithms::traits_of(row.collective).along_edges ? 1 : 0;  // of graphs, the one with all edges
   std::uint64_t parts = 0;
-  for (const plan::Plan& plan : *build_plans(variant)) {
+  const auto plans = build_plans(variant);
+  for (const plan::Plan& plan : *plans) {
     parts += plan.steps.size();
     for (const plan::Step& step : plan.steps)
       for (const plan::Operand* operand : {&step.dst, &step.dst2, &step.a, &step.b})

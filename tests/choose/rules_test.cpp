@@ -192,9 +192,9 @@ TEST(Footprint, IsThatOfThePlans) {
         const topology::Placement places = placement(ranks, nodes, 2);
         std::vector<int> reversal(static_cast<std::size_t>(ranks));
         std::iota(reversal.rbegin(), reversal.rend(), 0);
-        std::vector<std::vector<int>> next(static_cast<std::size_t>(ranks));
-        for (int rank = 0; rank < ranks; ++rank) next[static_cast<std::size_t>(rank)].push_back((rank + 1) % ranks);
-        const algorithms::Graph graph(next);
+        std::vector<int> all(static_cast<std::size_t>(ranks));
+        std::iota(all.begin(), all.end(), 0);
+        const algorithms::Graph graph(std::vector<std::vector<int>>(static_cast<std::size_t>(ranks), all));
         for (int c = 0; c < plan::kCarriers; ++c) {
           algorithms::Request request;
           request.ranks = ranks;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "choose/decision.hpp"
+#include "graph.hpp"
 #include "model.hpp"
 #include "ranks.hpp"
 
@@ -132,7 +133,8 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
                                   reduces ? count : bytes,
                                   always || (ragged && turn >= 2),
                                   in_place,
-                                  static_cast<std::uint64_t>(++call)};
+                                  static_cast<std::uint64_t>(++call),
+                                  always && (a->alike() || turn >= 2)};
             const std::string wrong = CallUnderTest(comm, model).run();
             if (!wrong.empty()) return wrong;
           }
@@ -182,6 +184,25 @@ TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {
     });
     EXPECT_EQ(wrong, "") << plan::name_of(carrier);
     EXPECT_EQ(messages_sent.load() - before, 2u) << plan::name_of(carrier);
+  }
+}
+
+// So does all data for neighbours on another node, if all blocks are of one size. Otherwise each block is a message.
+TEST(Wire, CarriesOneMessageForAllEdgesBetweenNodes_of_threads) {
+  constexpr int kRanks = 6;
+  std::uint64_t edges = 0;
+  for (int from = 0; from < kRanks; ++from)
+    for (int to = 0; to < kRanks; ++to) edges += from / 3 != to / 3 && is_edge(from, to, kRanks) ? 1U : 0U;
+  ASSERT_GT(edges, 2U);
+  for (const bool alike : {false, true}) {
+    choose::Settings settings;
+    settings.nodes = 2;
+    const std::uint64_t before = messages_sent.load();
+    const std::string wrong = run_ranks(Kind::threads, kRanks, settings, [&](Communicator& comm) {
+      return CallUnderTest(comm, {Collective::neighbor_alltoall, kRanks, 0, &operation(0), 3, true, false, 1, alike}).run();
+    });
+    EXPECT_EQ(wrong, "");
+    EXPECT_EQ(messages_sent.load() - before, alike ? 2U : edges);
   }
 }
 

@@ -58,6 +58,7 @@ bool is_along_edge(std::uint32_t block, int ranks) {
 std::size_t size_of(const ModelCall& call, std::uint32_t block) {
   if (!call.ragged || call.count == 0) return call.count;
   if (algorithms::traits_of(call.collective).along_edges && !is_along_edge(block, call.ranks)) return 0;
+  if (call.alike) return call.count;
   if (call.collective == Collective::alltoall && call.in_place) {  // data in both directions shares a place
     const auto ranks = static_cast<std::uint32_t>(call.ranks), from = block / ranks, to = block % ranks;
     block = std::min(from, to) * ranks + std::max(from, to);
@@ -147,8 +148,8 @@ std::vector<int> ModelCall::permutation() const {
 
 std::string ModelCall::text() const {
   std::ostringstream text;
-  text << algorithms::name_of(collective) << " of " << (ragged ? "up to " : "") << count << " elements of " << element_bytes()
-       << " bytes";
+  text << algorithms::name_of(collective) << " of " << (ragged && !alike ? "up to " : "") << count << " elements of "
+       << element_bytes() << " bytes";
   if (algorithms::traits_of(collective).reduces) text << ", " << operation->name;
   if (algorithms::traits_of(collective).rooted()) text << ", root " << root;
   text << (in_place ? ", in place" : "") << ", data " << seed;
@@ -171,6 +172,7 @@ ModelCall draw_call(std::mt19937_64& random, int ranks, std::size_t most_bytes) 
   call.in_place = random() % 2 == 0;
   call.ragged = contents.blocks > 0 && (random() % 2 == 0 || algorithms::traits_of(call.collective).along_edges);
   call.seed = random();
+  call.alike = algorithms::traits_of(call.collective).along_edges && call.seed % 2 == 0;
   return call;
 }
 
@@ -253,6 +255,7 @@ communicator::Arguments CallBuffers::arguments() {
   arguments.root = call_.root;
   arguments.count = call_.count;
   arguments.ragged = call_.ragged;
+  arguments.alike = call_.alike;
   if (traits.reduces) arguments.combine = &combine_;
   if (call_.collective == Collective::permute) arguments.permutation = permutation_.data();
   if (has_input_ || traits.one_buffer) arguments.input = input_.bytes.data();

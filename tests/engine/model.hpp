@@ -39,6 +39,7 @@ struct ModelCall {
   std::size_t count = 0;                             // elements of the message or block; ragged: of the largest
   bool ragged = false, in_place = false;
   std::uint64_t seed = 0;  // of the data, sizes and places
+  bool alike = false;  // ragged, but all blocks that there are have `count` elements
 
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::vector<int> permutation() const;  // of a permute: a few come again and again, others do not

@@ -4,6 +4,9 @@
  *   graph     graphs: of one direction, with edges to oneself, without edges, in both directions
  *   nested    topologies of communicators that have another one, and communicators of some of their ranks
  *   alone     a rank without neighbours, which may run ahead of two that refuse calls (for three ranks)
+ *   sent      how many messages a rank sends for ten calls, with sent.c: in a ring, and if all ranks are neighbours
+ *   pairs     pairs of neighbours that exchange blocks of other sizes than other pairs (for an even number of ranks)
+ *   differ    ranks that give more than they take, and less, where MPI wants both to be the same: Copse finds what is too long
  *   cut       a block that is longer than its taker has room for, and MPI_IN_PLACE: Copse finds both
  *
  * Every rank prints that it is right. */
@@ -165,25 +168,33 @@ static void grid(int dimensions, int ends) {
 }
 
 /* Rank r gives to those ranks to which has_edge() says so. */
+enum { kRing = 0, kAll = 5 };
 static int has_edge(int kind, int from, int to) {
   switch (kind) {
     case 0: return to == (from + 1) % ranks;
     case 1: return mixed((unsigned)from, (unsigned)to, 1u) % 2 == 0;
     case 2: return from == 0;
     case 3: return 0;
+    case kAll: return from != to;
     default: return from == to || (from ^ to) == 1;
   }
 }
 
-static void graph(int kind) {
-  int ones[kMost], in = 0, out = 0;
+static MPI_Comm with_graph(int kind) {
+  int ones[kMost];
+  sources = destinations = 0;
   for (int i = ranks - 1; i >= 0; --i) {
     ones[i] = 1;
-    if (has_edge(kind, i, rank)) source[in++] = i;
-    if (has_edge(kind, rank, i)) destination[out++] = i;
+    if (has_edge(kind, i, rank)) source[sources++] = i;
+    if (has_edge(kind, rank, i)) destination[destinations++] = i;
   }
-  MPI_Comm comm, again;
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, source, ones, out, destination, ones, MPI_INFO_NULL, 0, &comm);
+  MPI_Comm comm;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, sources, source, ones, destinations, destination, ones, MPI_INFO_NULL, 0, &comm);
+  return comm;
+}
+
+static void graph(int kind) {
+  MPI_Comm comm = with_graph(kind), again;
   char where[20];
   snprintf(where, sizeof where, "graph %d", kind);
   all_calls(comm, MPI_DIST_GRAPH, where);
@@ -191,6 +202,52 @@ static void graph(int kind) {
   all_calls(again, MPI_DIST_GRAPH, "the graph's duplicate");
   MPI_Comm_free(&again);
   MPI_Comm_free(&comm);
+}
+
+static void count_messages(int kind, enum call call) {
+  long before = 0, after = 0;
+  MPI_Comm comm = with_graph(kind);
+  one_call(comm, call, 0, 3, "counted");
+  MPI_Pcontrol(1, &before);
+  for (int i = 0; i < 10; ++i) one_call(comm, call, 0, 3, "counted");
+  MPI_Pcontrol(1, &after);
+  printf("%s, graph %d: %ld messages\n", names[call], kind, after - before);
+  MPI_Comm_free(&comm);
+}
+
+/* Gives each neighbour `given` numbers, and takes `taken`. Returns MPI's error class. */
+static int exchange(MPI_Comm comm, int given, int taken) {
+  int class = MPI_SUCCESS, in[4 * kMost], out[4 * kMost];
+  for (int d = 0; d < destinations; ++d)
+    for (int i = 0; i < given; ++i) in[d * given + i] = 1000 * rank + 10 * destination[d] + i;
+  memset(out, -1, sizeof out);
+  const int code = MPI_Neighbor_alltoall(in, given, MPI_INT, out, taken, MPI_INT, comm);
+  for (int s = 0; s < sources; ++s)
+    for (int i = 0; i < given && i < taken; ++i)
+      if (out[s * taken + i] != 1000 * source[s] + 10 * rank + i) fail("wrong data", "blocks of other sizes");
+  for (int i = sources * taken; i < 4 * kMost; ++i)
+    if (out[i] != -1) fail("more was written than there is room for", "blocks of other sizes");
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  return class;
+}
+
+static void pairs(void) {
+  MPI_Comm comm = with_graph(4);
+  for (int turn = 0; turn < 3; ++turn)
+    if (exchange(comm, (rank / 2 + turn) % 4, (rank / 2 + turn) % 4) != MPI_SUCCESS) fail("an error", "pairs");
+  MPI_Barrier(comm);
+  MPI_Comm_free(&comm);
+}
+
+static void differ(void) {
+  for (int all = 0; all < 2; ++all) {
+    MPI_Comm comm = with_graph(all ? kAll : kRing);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (exchange(comm, 4, 3) != MPI_ERR_TRUNCATE) fail("no error", "what is too long");
+    if (exchange(comm, 3, 4) != MPI_SUCCESS) fail("an error", "what is short");
+    if (exchange(comm, 4, 4) != MPI_SUCCESS) fail("an error", "what is right");
+    MPI_Comm_free(&comm);
+  }
 }
 
 static MPI_Comm made_from(MPI_Comm parent, int kind) {
@@ -300,6 +357,10 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 4; ++i) grid(1 + i / 2, i % 2);
   if (strcmp(part, "graph") == 0)
     for (int kind = 0; kind < 5; ++kind) graph(kind);
+  for (int i = 0; strcmp(part, "sent") == 0 && i < 6; ++i)
+    count_messages(i % 2 ? kAll : kRing, i / 2 == 0 ? kAllgather : i / 2 == 1 ? kAlltoall : kAlltoallv);
+  if (strcmp(part, "pairs") == 0) pairs();
+  if (strcmp(part, "differ") == 0) differ();
   if (strcmp(part, "nested") == 0) nested();
   if (strcmp(part, "cut") == 0) cut();
   if (strcmp(part, "alone") == 0) alone();

@@ -1,6 +1,8 @@
 """Calls among neighbours (neighbors.c): what Copse makes, and what it passes on."""
 
 import re
+import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from copse import flavours
 
 SOURCE = Path(__file__).with_name("neighbors.c")
+COUNTER = Path(__file__).with_name("sent.c")
+HIERARCHICAL = [f"hierarchical:{carrier}" for carrier in ("line", "slot", "get", "put")]
 MPIS = pytest.mark.parametrize("name", ["mpich", "impi", "openmpi", "mpich-debian", "openmpi-debian"])
 ROW = r"^copse: neighbor_alltoall +{} +(\d+) +\d+ "
 
@@ -40,7 +44,7 @@ def test_part(neighbors, name, part):
     assert part == "grid" or calls(trace, r"[^\n]*more than once") == 0, trace
 
 
-@pytest.mark.parametrize("way", ["flat:line", "flat:slot", "flat:get", "one_way:get"])
+@pytest.mark.parametrize("way", ["flat:line", "flat:slot", "flat:get", "one_way:get", *HIERARCHICAL])
 def test_every_way(neighbors, way):
     algorithm, carrier = way.split(":")
     trace = neighbors("mpich", 4, "graph", COPSE_ALGORITHM=f"neighbor_alltoall={way}")
@@ -49,11 +53,48 @@ def test_every_way(neighbors, way):
 
 @pytest.mark.parametrize("part", ["grid", "graph", "nested"])
 def test_over_nodes(neighbors, part):
-    """Neighbours on another node get messages."""
+    """Neighbours on another node get messages: short blocks of one size together, others each by itself."""
     trace = neighbors("mpich", 5, part, COPSE_NODES="2")
-    assert calls(trace, "one_way get") > 0, trace
+    assert calls(trace, "one_way get") > 0 and calls(trace, "hierarchical slot") > 0, trace
     trace = neighbors("mpich", 5, part, COPSE_NODES="3", COPSE_REACH="staged")
-    assert calls(trace, "flat slot") > 0, trace
+    assert calls(trace, "flat slot") > 0 and calls(trace, "hierarchical slot") > 0, trace
+
+
+@MPIS
+@pytest.mark.parametrize("nodes", [2, 3, 5])
+def test_all_sizes_in_one_message_between_nodes(neighbors, name, nodes):
+    """Uneven nodes, and nodes of one rank. Calls with blocks of different sizes run in another way."""
+    for part in ("grid", "graph"):
+        trace = neighbors(name, 5, part, COPSE_NODES=str(nodes), COPSE_ALGORITHM="neighbor_alltoall=hierarchical")
+        assert calls(trace, "hierarchical slot") > 0 and calls(trace, "flat slot") > 0, trace
+
+
+@pytest.mark.parametrize("way", HIERARCHICAL)
+def test_every_carrier_over_nodes(neighbors, way):
+    trace = neighbors("mpich", 6, "graph", COPSE_NODES="2", COPSE_ALGORITHM=f"neighbor_alltoall={way}")
+    assert calls(trace, way.replace(":", " ")) > 0, trace
+
+
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+@pytest.mark.parametrize(("ranks", "nodes"), [(6, 2), (5, 3), (4, 4)])
+def test_messages_between_nodes(launch, compile_mpi, tmp_path, name, ranks, nodes):
+    """Blocks of one size need a message for each two nodes. With different sizes, each edge has its own."""
+    flavour, counter = flavours.find(name), tmp_path / "sent.so"
+    subprocess.run([flavour.mpicc, "-O2", "-shared", "-fPIC", COUNTER, "-o", counter], env=flavour.environment(), check=True, timeout=60)
+    compiled = compile_mpi(flavour, SOURCE.read_text(), "neighbors")
+    bare = launch(flavour, ranks, "sent", program=[compiled], LD_PRELOAD=str(counter))
+    done = launch(flavour, ranks, "sent", program=[compiled], COPSE_NODES=str(nodes), COPSE_JOIN="1",
+                  LD_PRELOAD=f"{flavour.preload}:{counter}")  # fmt: skip
+    for each in (bare, done):  # both with the results that MPI prescribes
+        assert each.returncode == 0 and each.stdout.count("is right") == ranks, each.stdout + each.stderr
+    sent = Counter()
+    for call, graph, messages in re.findall(r"^(\w+), graph (\d): (\d+) messages$", done.stdout, re.MULTILINE):
+        sent[call, int(graph)] += int(messages) / 10
+    node = [rank * nodes // ranks for rank in range(ranks)]
+    ring = sum(node[rank] != node[(rank + 1) % ranks] for rank in range(ranks))
+    edges = sum(a != b for a in node for b in node)
+    expected = {("allgather", 0): ring, ("alltoall", 0): ring, ("allgather", 5): nodes * (nodes - 1), ("alltoall", 5): nodes * (nodes - 1)}
+    assert sent == expected | {("alltoallv", 0): ring, ("alltoallv", 5): edges}, done.stdout
 
 
 def test_too_long_a_block_from_another_node(neighbors):
@@ -75,6 +116,14 @@ def test_without_reach(neighbors):
 
 def test_checked(neighbors):
     assert calls(neighbors("mpich", 3, "graph", COPSE_CHECK="1"), "one_way get") > 0
+
+
+@pytest.mark.parametrize("variables", [{}, {"COPSE_NODES": "2"}, {"COPSE_NODES": "2", "COPSE_REACH": "staged"}], ids=["one node", "two nodes", "no reach"])  # fmt: skip
+@pytest.mark.parametrize("part", ["pairs", "differ"])
+def test_blocks_of_other_sizes(neighbors, part, variables):
+    """Only neighbours need to mean the same size. If they do not, what is too long is an error, and nothing hangs."""
+    trace = neighbors("mpich", 4, part, **variables)
+    assert (calls(trace, "hierarchical slot") > 0) == (part == "differ" and "COPSE_NODES" in variables), trace
 
 
 def test_neighbours_twice_are_left_to_the_mpi(neighbors):

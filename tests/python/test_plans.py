@@ -37,6 +37,7 @@ OVER_NODES = [
     ("allreduce", "delegated", "slot", 6, 3),
     ("broadcast", "node_chain", "slot", 6, 3),
     ("alltoall", "hierarchical", "slot", 4, 2),
+    ("neighbor_alltoall", "hierarchical", "slot", 6, 2),
 ]
 # What the engine makes of some steps only. Each stands in some golden program.
 SPECIAL = ["; and posts", "; takes addresses", "; plain", "; block", "; leaves", "; last", "; begins", "; lag ", " portion ", " if ", " unless ",

@@ -7,7 +7,7 @@ using plan::Builder;
 using plan::Operand;
 using plan::Range;
 
-std::vector<Range> pair_runs(const Request& request, int from, const Group& to) {
+std::vector<Range> pair_runs(const Request& request, int from, std::span<const int> to) {
   std::vector<Range> runs;
   for (const int rank : to) {
     const Range block = request.pair(from, rank);
@@ -26,21 +26,24 @@ std::vector<int> others_here(const Builder& builder, const Request& request) {
   return result;
 }
 
-void share_here(Builder& builder, const Request& request, int area, const std::function<std::vector<Range>(int)>& more) {
-  std::vector<int> readers;
+std::vector<int> share_here(Builder& builder, const Request& request, int area,
+                            const std::function<std::vector<Range>(int)>& runs_for) {
+  std::vector<int> takers, readers;
   std::vector<Range> parts;
   for (const int other : others_here(builder, request)) {
-    parts.push_back(request.pair(request.rank, other));
-    const std::vector<Range> runs = more(other);
+    const std::vector<Range> runs = runs_for(other);
+    if (runs.empty()) continue;
+    takers.push_back(other);
     parts.insert(parts.end(), runs.begin(), runs.end());
     readers.resize(parts.size(), other);
   }
   builder.share_input(area, readers, parts);
+  return takers;
 }
 
-void take_blocks(Builder& builder, const Request& request, int area, std::span<const int> others) {
+void take_blocks(Builder& builder, const Request& request, int area, std::span<const int> others, bool keeps_own) {
   const plan::Range own = request.pair(request.rank, request.rank);
-  builder.copy(Builder::output(own), Builder::input(own));
+  if (keeps_own) builder.copy(Builder::output(own), Builder::input(own));
   for (const int other : others) {
     const plan::Range theirs = request.pair(other, request.rank);
     builder.copy(Builder::output(theirs), builder.take_part(area, other, theirs, Builder::output(theirs)));
