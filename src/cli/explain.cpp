@@ -245,8 +245,8 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
   return prices;
 }
 
-// Returns the answers for calls that an algorithm makes because their blocks are of one size. The last of them says for which sizes
-// there are none: those behind its own.
+// Returns the answers for calls that an algorithm makes because their blocks are of one size, from blocks without data up to the
+// first size without such an answer.
 std::vector<Answer> answers_to_alike(const Query& query) {
   std::vector<Answer> answers;
   choose::Needs needs = choose::needs_of(query.collective, query.situation.ranks, query.element, false);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "communicator/handshake.hpp"
@@ -13,18 +14,20 @@ using algorithms::Collective;
 
 namespace {
 
+constexpr const char* kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
+
 struct Announcement {
   std::int32_t collective = 0;
   std::int32_t root = 0;
   std::uint64_t count = 0, element_bytes = 0;
-  std::uint64_t ragged = 0;
+  std::uint64_t ragged = 0, alike = 0;
   std::uint64_t refused = 0;         // 1: this rank's call was refused
   std::array<char, 160> operation{};  // operator and type, or why the call was refused
 
   // The sizes of ragged calls differ from rank to rank. They are compared by their tables, not here.
   [[nodiscard]] bool agrees_with(const Announcement& other) const {
-    return collective == other.collective && root == other.root && ragged == other.ragged && element_bytes == other.element_bytes &&
-           operation == other.operation && (ragged != 0 || count == other.count);
+    return collective == other.collective && root == other.root && ragged == other.ragged && alike == other.alike &&
+           element_bytes == other.element_bytes && operation == other.operation && (ragged != 0 || count == other.count);
   }
   [[nodiscard]] std::string text() const {
     if (collective < 0 || collective >= algorithms::kCollectives) return "something that this rank does not know";
@@ -32,7 +35,7 @@ struct Announcement {
     const algorithms::Traits& traits = algorithms::traits_of(kind);
     std::string result(algorithms::name_of(kind));
     if (!traits.moves_data) return result;
-    if (ragged != 0) result += " (blocks of different sizes)";
+    if (ragged != 0) result += alike != 0 ? " (blocks of one size)" : " (blocks of different sizes)";
     if (!traits.reduces) {
       if (ragged == 0) result += " of " + std::to_string(count) + " bytes";
     } else {
@@ -63,20 +66,64 @@ std::string first_difference(const std::vector<std::uint64_t>& tables, std::size
   return {};
 }
 
+// Says which two blocks are the first to differ in size where MPI wants all blocks to be alike. `given` is what one rank has for
+// another.
+template <class Given>
+std::string first_unlike(const algorithms::Graph& graph, int ranks, Given&& given) {
+  const auto text = [&](int from, int to) {
+    return "rank " + std::to_string(from) + " gives " + std::to_string(given(from, to)) + " bytes to rank " + std::to_string(to);
+  };
+  std::pair<int, int> first{-1, -1};
+  for (int from = 0; from < ranks; ++from) {
+    for (const int to : graph.takers_of(from)) {
+      if (first.first < 0) first = {from, to};
+      if (given(from, to) != given(first.first, first.second)) return text(first.first, first.second) + ", but " + text(from, to);
+    }
+  }
+  return {};
+}
+
+// Compares the tables of all ranks. `call` says what they call.
+std::string compare_blocks(const Group& group, const Arguments& arguments, const std::string& call) {
+  const auto ranks = static_cast<std::size_t>(group.ranks), me = static_cast<std::size_t>(group.rank);
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
+  std::vector<std::uint64_t> table(2 * ranks, kUnknown), tables(2 * ranks * ranks);
+  const bool known = traits.sizes_known(), combined = known && traits.reduces, gathered = known && !combined;
+  for (std::size_t other = 0; other < ranks; ++other) {
+    if (traits.has_input(group.rank, arguments.root) && arguments.input_blocks != nullptr && !combined)
+      table[other] = arguments.input_blocks[other].count;
+    if (traits.has_output(group.rank, arguments.root) && arguments.output_blocks != nullptr)
+      table[ranks + other] = arguments.output_blocks[other].count;
+    if (combined) table[ranks + other] = arguments.input_blocks[other].count;
+    if (gathered) table[other] = arguments.output_blocks[me].count;
+  }
+  // In a rooted call, every rank says how long its own block is, which goes to the root or comes from the root.
+  const auto root = static_cast<std::size_t>(arguments.root);
+  if (traits.output_at_root) table[root] = arguments.count;
+  if (traits.input_at_root) table[ranks + root] = arguments.count;
+  if (!group.bootstrap->allgather(table.data(), tables.data(), table.size() * sizeof table[0])) return kEnded;
+  std::string difference = first_difference(tables, ranks, known, combined ? " elements" : " bytes");
+  const auto given = [&](int from, int to) {
+    return tables[2 * static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)];
+  };
+  if (difference.empty() && group.have_one_size(arguments.alike)) difference = first_unlike(group.graph, group.ranks, given);
+  return difference.empty() ? difference : "the ranks do not agree on the blocks of " + call + ": " + difference;
+}
+
 }  // namespace
 
 std::string Communicator::compare(const Arguments& arguments, const char* operation) {
-  const auto ranks = static_cast<std::size_t>(state_->ranks), me = static_cast<std::size_t>(state_->rank);
+  const auto ranks = static_cast<std::size_t>(state_->ranks);
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   Announcement mine;
   mine.collective = static_cast<std::int32_t>(arguments.collective);
   mine.root = arguments.root;
   mine.ragged = arguments.ragged ? 1 : 0;
+  mine.alike = arguments.alike ? 1 : 0;
   mine.count = traits.reduces ? arguments.count : arguments.count * arguments.element_bytes;
   mine.element_bytes = traits.reduces ? arguments.element_bytes : 1;
   if (operation != nullptr) std::snprintf(mine.operation.data(), mine.operation.size(), "%s", operation);
   std::vector<Announcement> all(ranks);
-  constexpr const char* kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
   if (!state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine)) return kEnded;
   for (Announcement& one : all) one.operation.back() = 0;
   for (std::size_t other = 0; other < all.size(); ++other)
@@ -97,26 +144,7 @@ std::string Communicator::compare(const Arguments& arguments, const char* operat
              " on rank 0, but " + std::to_string(entries[i]) + " on rank " + std::to_string(i / ranks);
     }
   }
-  if (!arguments.ragged) return {};
-
-  std::vector<std::uint64_t> table(2 * ranks, kUnknown), tables(2 * ranks * ranks);
-  const bool known = traits.sizes_known(), combined = known && traits.reduces, gathered = known && !combined;
-  for (std::size_t other = 0; other < ranks; ++other) {
-    if (traits.has_input(state_->rank, arguments.root) && arguments.input_blocks != nullptr && !combined)
-      table[other] = arguments.input_blocks[other].count;
-    if (traits.has_output(state_->rank, arguments.root) && arguments.output_blocks != nullptr)
-      table[ranks + other] = arguments.output_blocks[other].count;
-    if (combined) table[ranks + other] = arguments.input_blocks[other].count;
-    if (gathered) table[other] = arguments.output_blocks[me].count;
-  }
-  // In a rooted call, every rank says how long its own block is, which goes to the root or comes from the root.
-  const auto root = static_cast<std::size_t>(arguments.root);
-  if (traits.output_at_root) table[root] = arguments.count;
-  if (traits.input_at_root) table[ranks + root] = arguments.count;
-  if (!state_->group->bootstrap->allgather(table.data(), tables.data(), table.size() * sizeof table[0])) return kEnded;
-  const std::string difference = first_difference(tables, ranks, known, combined ? " elements" : " bytes");
-  if (difference.empty()) return {};
-  return "the ranks do not agree on the blocks of " + all[0].text() + ": " + difference;
+  return arguments.ragged ? compare_blocks(*state_->group, arguments, all[0].text()) : std::string();
 }
 
 bool Communicator::compare_refused(const char* why) {

@@ -46,6 +46,11 @@ struct Group {
   [[nodiscard]] int callers() const { return ranks - settings.helpers; }
   [[nodiscard]] bool is_helper() const { return rank >= callers(); }
 
+  // Tells whether all blocks of a call among neighbours are of one size, and all ranks know that. MPI wants the blocks of an
+  // `alike` call to be as long as those of all other ranks. Of two ranks, each may give more than it takes. A rank without
+  // neighbours, as in a graph of several pieces, would not know the size.
+  [[nodiscard]] bool have_one_size(bool alike) const { return alike && ranks > 2 && graph.connected(); }
+
   // Returns what lanes are made from.
   [[nodiscard]] LaneGround lane_ground() const;
 

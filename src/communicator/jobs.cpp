@@ -94,6 +94,7 @@ void Jobs::begin(Job& job, const Arguments& arguments, bool settled) {
   }
   if (const std::optional<std::size_t> count = routes_->alike(arguments)) {
     job.sizes.known.push_back(*count);
+    note_too_long(job, *count);
     return bind(job, settled);
   }
   if (Untold* const untold = routes_->without_sizes(arguments.collective)) {
@@ -219,8 +220,15 @@ void Jobs::set_aside(Job& job) const {
   if (arguments.ragged) job.now.call.input_blocks = job.aside.blocks.data();
 }
 
-// In a call whose blocks must be of one size, this rank may give blocks of another size. That is an error of the program. Blocks of
-// the right size take their place, because ranks that pack them for others look for them where such blocks would lie.
+// In a call whose blocks must be of one size, a rank may give longer ones than that. This is an error of the program.
+void Jobs::note_too_long(Job& job, std::size_t count) const {
+  for (const int taker : group_->graph.takers_of(group_->rank))
+    if (const std::size_t given = job.arguments->input_blocks[taker].count; given > count && job.cut_off.from < 0)
+      job.cut_off = {group_->rank, taker, given, count};
+}
+
+// Blocks of the right size take the place of those of another, because ranks that pack them for others look for them where such
+// blocks would lie.
 void Jobs::make_alike(Job& job) const {
   const Arguments& arguments = *job.arguments;
   const std::size_t count = job.now.call.count, size = arguments.element_bytes;
@@ -233,7 +241,6 @@ void Jobs::make_alike(Job& job) const {
   std::size_t place = 0;
   for (const int taker : takers) {
     const Block given = given_to(taker);
-    if (given.count > count && job.cut_off.from < 0) job.cut_off = {group_->rank, taker, given.count, count};
     if (const std::size_t fits = std::min(given.count, count); fits > 0)
       std::memcpy(job.aside.memory.data() + place, static_cast<const std::byte*>(arguments.input) + given.offset, fits * size);
     job.aside.blocks[static_cast<std::size_t>(taker)] = {static_cast<std::ptrdiff_t>(place), count};

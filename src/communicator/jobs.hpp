@@ -51,6 +51,7 @@ class Jobs {
   void take_sizes(Job& job);
   void bind(Job& job, bool settled);
   void set_aside(Job& job) const;
+  void note_too_long(Job& job, std::size_t count) const;
   void make_alike(Job& job) const;
   [[nodiscard]] bool runs_as_blocking(const Job& job) const;
   [[nodiscard]] Route& route_of(const Job& job);

@@ -36,7 +36,6 @@ class Routes {
     return find(arguments.collective, needs_of(arguments), count * arguments.element_bytes, is_inexact(arguments));
   }
   // If a call among neighbours has blocks of one size and is run by an algorithm that needs that, returns the elements of a block.
-  // Neighbours mean the same size. So all ranks do if the graph is connected. If it is not, there is no such call.
   [[nodiscard]] std::optional<std::size_t> alike(const Arguments& arguments);
   // Returns what runs a call with sizes that not all ranks know, or null if the sizes must be exchanged first.
   Untold* without_sizes(algorithms::Collective collective);
@@ -82,7 +81,7 @@ class Routes {
   [[nodiscard]] Recent recall(const Arguments& arguments, Route& route, const engine::Program& program) const;
   // On one node there is nothing to gain from blocks of one size.
   [[nodiscard]] bool may_be_alike(const Arguments& arguments) const {
-    return arguments.alike && (situation_.nodes > 1 || !group_->settings.forced.empty()) && group_->graph.connected();
+    return group_->have_one_size(arguments.alike) && (situation_.nodes > 1 || !group_->settings.forced.empty());
   }
   [[nodiscard]] choose::Needs needs_of(const Arguments& arguments) const;
   [[nodiscard]] bool is_inexact(const Arguments& arguments) const;

@@ -94,7 +94,7 @@ class Executor {
   [[nodiscard]] bool all_rode() const { return operands_.all_ride(); }
   [[nodiscard]] std::uint64_t told_by(int rank) const { return operands_.of(rank).told; }
 
-  // Returns the first block that was cut off in the last call of untold sizes. If its `from` is -1, no block was cut off.
+  // Returns the first block that was cut off in the last call of sizes that nobody compared. If its `from` is -1, none was.
   [[nodiscard]] const CutOff& cut_off() const { return cut_off_; }
   [[nodiscard]] const Geometry& geometry() const { return here_.segment.geometry(); }
 

@@ -7,6 +7,8 @@
  *   sent      how many messages a rank sends for ten calls, with sent.c: in a ring, and if all ranks are neighbours
  *   pairs     pairs of neighbours that exchange blocks of other sizes than other pairs (for an even number of ranks)
  *   differ    ranks that give more than they take, and less, where MPI wants both to be the same: Copse finds what is too long
+ *   two       two ranks that give more than they take, or less, as MPI allows (for two ranks)
+ *   star      ranks around one, which gives to them and takes nothing: COPSE_CHECK ends it
  *   cut       a block that is longer than its taker has room for, and MPI_IN_PLACE: Copse finds both
  *
  * Every rank prints that it is right. */
@@ -168,7 +170,7 @@ static void grid(int dimensions, int ends) {
 }
 
 /* Rank r gives to those ranks to which has_edge() says so. */
-enum { kRing = 0, kAll = 5 };
+enum { kRing = 0, kAll = 5, kStar = 6 };
 static int has_edge(int kind, int from, int to) {
   switch (kind) {
     case 0: return to == (from + 1) % ranks;
@@ -176,6 +178,7 @@ static int has_edge(int kind, int from, int to) {
     case 2: return from == 0;
     case 3: return 0;
     case kAll: return from != to;
+    case kStar: return (from == 0) != (to == 0);
     default: return from == to || (from ^ to) == 1;
   }
 }
@@ -215,15 +218,15 @@ static void count_messages(int kind, enum call call) {
   MPI_Comm_free(&comm);
 }
 
-/* Gives each neighbour `given` numbers, and takes `taken`. Returns MPI's error class. */
-static int exchange(MPI_Comm comm, int given, int taken) {
+/* Gives each neighbour `given` numbers, and takes `taken`, of which `come` come. Returns MPI's error class. */
+static int exchange(MPI_Comm comm, int given, int taken, int come) {
   int class = MPI_SUCCESS, in[4 * kMost], out[4 * kMost];
   for (int d = 0; d < destinations; ++d)
     for (int i = 0; i < given; ++i) in[d * given + i] = 1000 * rank + 10 * destination[d] + i;
   memset(out, -1, sizeof out);
   const int code = MPI_Neighbor_alltoall(in, given, MPI_INT, out, taken, MPI_INT, comm);
   for (int s = 0; s < sources; ++s)
-    for (int i = 0; i < given && i < taken; ++i)
+    for (int i = 0; i < come; ++i)
       if (out[s * taken + i] != 1000 * source[s] + 10 * rank + i) fail("wrong data", "blocks of other sizes");
   for (int i = sources * taken; i < 4 * kMost; ++i)
     if (out[i] != -1) fail("more was written than there is room for", "blocks of other sizes");
@@ -234,7 +237,8 @@ static int exchange(MPI_Comm comm, int given, int taken) {
 static void pairs(void) {
   MPI_Comm comm = with_graph(4);
   for (int turn = 0; turn < 3; ++turn)
-    if (exchange(comm, (rank / 2 + turn) % 4, (rank / 2 + turn) % 4) != MPI_SUCCESS) fail("an error", "pairs");
+    if (exchange(comm, (rank / 2 + turn) % 4, (rank / 2 + turn) % 4, (rank / 2 + turn) % 4) != MPI_SUCCESS)
+      fail("an error", "pairs");
   MPI_Barrier(comm);
   MPI_Comm_free(&comm);
 }
@@ -243,11 +247,29 @@ static void differ(void) {
   for (int all = 0; all < 2; ++all) {
     MPI_Comm comm = with_graph(all ? kAll : kRing);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    if (exchange(comm, 4, 3) != MPI_ERR_TRUNCATE) fail("no error", "what is too long");
-    if (exchange(comm, 3, 4) != MPI_SUCCESS) fail("an error", "what is short");
-    if (exchange(comm, 4, 4) != MPI_SUCCESS) fail("an error", "what is right");
+    if (exchange(comm, 4, 3, 3) != MPI_ERR_TRUNCATE) fail("no error", "what is too long");
+    if (exchange(comm, 4, 0, 0) != MPI_ERR_TRUNCATE) fail("no error", "what there is no room for");
+    if (exchange(comm, 3, 4, 3) != MPI_SUCCESS) fail("an error", "what is short");
+    if (exchange(comm, 4, 4, 4) != MPI_SUCCESS) fail("an error", "what is right");
     MPI_Comm_free(&comm);
   }
+}
+
+/* Two ranks may each give more than they take. */
+static void two(void) {
+  MPI_Comm comm = with_graph(kAll);
+  for (int fewer = 0; fewer < 4; ++fewer)
+    for (int turn = 0; turn < 2; ++turn)
+      if (exchange(comm, rank == turn ? fewer : 4, rank == turn ? 4 : fewer, rank == turn ? 4 : fewer) != MPI_SUCCESS)
+        fail("an error", "two");
+  MPI_Comm_free(&comm);
+}
+
+/* Every two neighbours agree, but not all ranks do. */
+static void star(void) {
+  MPI_Comm comm = with_graph(kStar);
+  exchange(comm, rank == 0, rank != 0, rank != 0);
+  fail("no end", "star");
 }
 
 static MPI_Comm made_from(MPI_Comm parent, int kind) {
@@ -361,6 +383,8 @@ int main(int argc, char** argv) {
     count_messages(i % 2 ? kAll : kRing, i / 2 == 0 ? kAllgather : i / 2 == 1 ? kAlltoall : kAlltoallv);
   if (strcmp(part, "pairs") == 0) pairs();
   if (strcmp(part, "differ") == 0) differ();
+  if (strcmp(part, "two") == 0) two();
+  if (strcmp(part, "star") == 0) star();
   if (strcmp(part, "nested") == 0) nested();
   if (strcmp(part, "cut") == 0) cut();
   if (strcmp(part, "alone") == 0) alone();

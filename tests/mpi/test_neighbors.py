@@ -121,9 +121,23 @@ def test_checked(neighbors):
 @pytest.mark.parametrize("variables", [{}, {"COPSE_NODES": "2"}, {"COPSE_NODES": "2", "COPSE_REACH": "staged"}], ids=["one node", "two nodes", "no reach"])  # fmt: skip
 @pytest.mark.parametrize("part", ["pairs", "differ"])
 def test_blocks_of_other_sizes(neighbors, part, variables):
-    """Only neighbours need to mean the same size. If they do not, what is too long is an error, and nothing hangs."""
+    """Neighbours that do not mean the same size get an error for what is too long, and nothing hangs."""
     trace = neighbors("mpich", 4, part, **variables)
     assert (calls(trace, "hierarchical slot") > 0) == (part == "differ" and "COPSE_NODES" in variables), trace
+
+
+@MPIS
+@pytest.mark.parametrize("variables", [{}, {"COPSE_NODES": "2"}, {"COPSE_ALGORITHM": "neighbor_alltoall=hierarchical"}], ids=["one node", "two nodes", "forced"])  # fmt: skip
+def test_two_ranks_of_which_one_gives_more(neighbors, name, variables):
+    assert calls(neighbors(name, 2, "two", **variables), "hierarchical slot") == 0
+
+
+def test_ranks_that_mean_different_sizes_are_named(launch, compile_mpi):
+    flavour = flavours.find("mpich")
+    compiled = compile_mpi(flavour, SOURCE.read_text(), "neighbors")
+    done = launch(flavour, 3, "star", program=[compiled], COPSE_JOIN="1", COPSE_NODES="2", COPSE_CHECK="1")
+    said = "rank 0 gives 4 bytes to rank 1, but rank 1 gives 0 bytes to rank 0"
+    assert done.returncode != 0 and said in done.stderr and "star: no end" not in done.stderr, done.stdout + done.stderr
 
 
 def test_neighbours_twice_are_left_to_the_mpi(neighbors):
