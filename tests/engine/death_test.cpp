@@ -214,8 +214,15 @@ std::vector<Death> deaths() {
   return result;
 }
 
-TEST(Death, IsNoticedAtEveryStep) {
-  const std::vector<Death> all = deaths();
+// The deaths are cut into parts, which can be shards.
+constexpr int kParts = 5;
+class Deaths : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, Deaths, testing::Range(0, kParts));
+
+TEST_P(Deaths, AreNoticedAtEveryStep) {
+  std::vector<Death> all;
+  for (int number = 0; const Death& death : deaths())
+    if (number++ % kParts == GetParam()) all.push_back(death);
   for (std::size_t first = 0; first < all.size(); first += kAtOnce) {
     std::vector<std::unique_ptr<Group>> groups;
     for (std::size_t i = first; i < std::min(all.size(), first + kAtOnce); ++i) groups.push_back(std::make_unique<Group>(all[i]));
