@@ -2,8 +2,8 @@
  *
  * passthrough collectives:
  *   barrier_self, allreduce_self  on MPI_COMM_SELF, which Copse never serves
- *   bcast_intercomm               on an intercommunicator, which Copse never serves. The rank is in the root's group but
- *                                 is not the root, so the call has no effect. Needs 3 ranks; the other two sleep.
+ *   reduce_intercomm              on an intercommunicator, where Copse never makes reductions. The rank is in the root's group
+ *                                 but is not the root, so the call has no effect. Needs 3 ranks; the other two sleep.
  * passthrough messages: to and from MPI_PROC_NULL, and on null requests. The calls run first without any request of
  *   Copse's, then ("known") with a persistent barrier, which is Copse's unless the program runs bare.
  *
@@ -25,11 +25,11 @@ static void allreduce_self(void) {
   MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
 }
 
-static void bcast_intercomm(void) {
-  double value = 0;
+static void reduce_intercomm(void) {
+  double in = 0, out = 0;
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Bcast(&value, 1, MPI_DOUBLE, rank == 0 ? MPI_ROOT : rank == 1 ? MPI_PROC_NULL : 0, across);
+  MPI_Reduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, rank == 0 ? MPI_ROOT : rank == 1 ? MPI_PROC_NULL : 0, across);
 }
 
 static void send_none(void) { MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD); }
@@ -86,12 +86,12 @@ static void messages(int rank) {
 
 static void collectives(int rank) {
   if (rank == 1) {
-    PRINT(barrier_self, ""), PRINT(allreduce_self, ""), PRINT(bcast_intercomm, "");
+    PRINT(barrier_self, ""), PRINT(allreduce_self, ""), PRINT(reduce_intercomm, "");
     fflush(stdout);
     return;
   }
   usleep(kSleepMicroseconds);
-  for (int i = 0; i < kBatches * kCalls; ++i) bcast_intercomm();
+  for (int i = 0; i < kBatches * kCalls; ++i) reduce_intercomm();
 }
 
 int main(int argc, char** argv) {
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   MPI_Comm side;
   MPI_Comm_split(MPI_COMM_WORLD, rank == 2, rank, &side);
   MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank == 2 ? 0 : 2, 0, &across);
-  for (int i = 0; i < kWarmUp; ++i) bcast_intercomm();
+  for (int i = 0; i < kWarmUp; ++i) reduce_intercomm();
 
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 1) printf("call,ns\n");

@@ -64,11 +64,11 @@ bool met_all = false;
 
 }  // namespace
 
-std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
+std::vector<int> world_ranks(MPI_Comm comm, int ranks, Group which) {
   MPI_Group group{}, all{};
   std::vector<int> numbers(static_cast<std::size_t>(ranks)), there(numbers.size(), MPI_UNDEFINED);
   std::iota(numbers.begin(), numbers.end(), 0);
-  real().Comm_group_(comm, &group);
+  which == Group::own ? real().Comm_group_(comm, &group) : real().Comm_remote_group_(comm, &group);
   real().Comm_group_(world(), &all);
   real().Group_translate_ranks_(group, ranks, numbers.data(), all, there.data());
   real().Group_free_(&group);

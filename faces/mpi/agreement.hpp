@@ -12,12 +12,15 @@
 
 namespace copse::mpi {
 
-// Returns the rank in world() of each rank of the communicator, MPI_UNDEFINED for a rank of another world.
-std::vector<int> world_ranks(MPI_Comm comm, int ranks);
+// Returns the rank in world() of each rank of the communicator, MPI_UNDEFINED for a rank of another world. An intercommunicator
+// also has another group. `ranks` is the number of ranks in the group that is asked about.
+enum class Group : bool { own, other };
+std::vector<int> world_ranks(MPI_Comm comm, int ranks, Group which = Group::own);
 
 // Returns whether all these ranks belong to this process's world(), by world_ranks(). All ranks of the communicator get
 // the same answer, so none needs to ask another. Only the ranks of one world have agreed that they all run Copse.
 bool in_one_world(const std::vector<int>& members);
+inline constexpr const char* kSeveralWorlds = "ranks of another MPI_COMM_WORLD";  // the reason not to serve other ranks
 
 // Identifies this library's file. Ranks with the same identity understand one another.
 std::uint64_t build_id();

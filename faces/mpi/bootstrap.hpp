@@ -1,4 +1,5 @@
-// The ranks of an MPI communicator meet over the MPI's own allgather.
+// The ranks of an MPI communicator meet over the MPI's own allgather. Between two groups, that gives each group what the ranks of
+// the other one say, and a broadcast in each direction gives it back.
 #pragma once
 
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "communicator/bootstrap.hpp"
 #include "communicator/card.hpp"
 #include "engine/signal/wait.hpp"
+#include "groups.hpp"
 #include "progress.hpp"
 #include "settings.hpp"
 
@@ -39,29 +41,23 @@ inline bool world_is_here() {
 
 class MpiBootstrap final : public communicator::Bootstrap {
  public:
-  explicit MpiBootstrap(MPI_Comm comm) : comm_(comm) {
-    real().Comm_rank_(comm, &rank_);
+  explicit MpiBootstrap(MPI_Comm comm, const TwoGroups& groups = {}) : comm_(comm), groups_(groups) {
+    real().Comm_rank_(comm, &rank_in_group_);
     real().Comm_size_(comm, &ranks_);
+    ranks_ += groups.others;
   }
-  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int rank() const override { return groups_.begin_of_own() + rank_in_group_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
   bool allgather(const void* mine, void* all, std::size_t bytes) override {
     if (revoked(comm_)) return false;
-    const int count = static_cast<int>(bytes);
-    const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);
-    MPI_Request request = MPI_REQUEST_NULL;  // nonblocking, so that this rank's other calls make progress
-    if (!all_live_) {
-      if (real().Iallgather(mine, count, byte, all, count, byte, comm, &request) != MPI_SUCCESS) return false;
-      return wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-    }
+    if (!all_live_) return gather(mine, static_cast<std::byte*>(all), bytes);
     // If the wait is given up, the MPI may still write what late ranks send. So it gets memory that stays. A rank that has none
     // ends the program, because the others are in the call already.
     const std::size_t in_all = bytes * static_cast<std::size_t>(ranks_);
     std::unique_ptr<std::byte[]> kept(new std::byte[bytes + in_all]);
     std::memcpy(kept.get(), mine, bytes);
     std::byte* const gathered = kept.get() + bytes;
-    if (real().Iallgather(kept.get(), count, byte, gathered, count, byte, comm, &request) != MPI_SUCCESS) return false;
-    if (!wait_among_the_living(request)) {
+    if (!gather(kept.get(), gathered, bytes)) {
       static_cast<void>(kept.release());
       return false;
     }
@@ -73,6 +69,27 @@ class MpiBootstrap final : public communicator::Bootstrap {
   void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 
  private:
+  // The calls are nonblocking, so that this rank's other calls make progress.
+  bool gather(const void* mine, std::byte* all, std::size_t bytes) {
+    const int count = static_cast<int>(bytes);
+    const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);
+    std::byte* const others = all + bytes * static_cast<std::size_t>(groups_.begin_of_others());
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (real().Iallgather(mine, count, byte, others, count, byte, comm, &request) != MPI_SUCCESS || !ends_well(request))
+      return false;
+    std::byte* const own = all + bytes * static_cast<std::size_t>(groups_.begin_of_own());
+    const int leader = rank_in_group_ == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    for (const bool first_gives : {true, false}) {
+      if (!groups_.any()) break;
+      const int error = groups_.first == first_gives ? real().Ibcast(others, count * groups_.others, byte, leader, comm, &request)
+                                                     : real().Ibcast(own, count * groups_.own, byte, 0, comm, &request);
+      if (error != MPI_SUCCESS || !ends_well(request)) return false;
+    }
+    return true;
+  }
+  bool ends_well(MPI_Request request) const {
+    return all_live_ ? wait_among_the_living(request) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  }
   // Waits for the request, but stops if a rank has ended: the MPI may wait for that rank for ever.
   bool wait_among_the_living(MPI_Request request) const {
     using Clock = std::chrono::steady_clock;
@@ -93,7 +110,8 @@ class MpiBootstrap final : public communicator::Bootstrap {
 
   std::function<bool()> all_live_;
   MPI_Comm comm_;
-  int rank_ = 0, ranks_ = 1;
+  TwoGroups groups_;
+  int rank_in_group_ = 0, ranks_ = 1;
 };
 
 }  // namespace copse::mpi

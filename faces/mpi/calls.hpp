@@ -17,7 +17,7 @@ namespace copse::mpi {
       const auto to_mpi = [&] { return to_mpi_call; };                                                                    \
       TypedSite call(comm, kCalled.collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(, ) __VA_ARGS__);                   \
       if (!call.state.copse && !call.joins([&] { return COPSE_ROUNDS; })) return call.pass_on(call.state.why_not);        \
-      if (call.state.devices) [[unlikely]]                                                                                \
+      if (call.state.special) [[unlikely]]                                                                                \
       if (const auto why = call.why_not_with(buffers_among(COPSE_LIST function_arguments));                               \
           !why.empty()) return call.pass_on(why);                                                                         \
       return function(call, COPSE_LIST function_arguments);)

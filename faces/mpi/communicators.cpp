@@ -7,6 +7,7 @@
 #include <new>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "agreement.hpp"
 #include "joining.hpp"
@@ -72,6 +73,26 @@ void let_go(CommState* state) {
   delete state;
 }
 
+// Counts the ranks of an intercommunicator, of which `state` has this group's numbers. Returns the reason why Copse does not serve
+// it, or null if it may. The ranks of a world whose MPI_Init has bypassed its wrapper do not know whether all of them run Copse.
+const char* look_at_groups(CommState& state) {
+  TwoGroups& groups = state.groups;
+  groups.own = state.ranks;
+  real().Comm_remote_size_(state.comm, &groups.others);
+  state.members = world_ranks(state.comm, groups.own);
+  std::vector<int> others = world_ranks(state.comm, groups.others, Group::other);
+  // The groups have no rank in common (MPI-4.1 7.6), so their first ranks differ.
+  groups.first = others.empty() || state.members.front() < others.front();
+  if (!groups.first) state.members.swap(others);
+  state.members.insert(state.members.end(), others.begin(), others.end());
+  state.rank += groups.begin_of_own();
+  state.ranks += groups.others;
+  state.no_neighbors = "an intercommunicator";
+  if (!groups.any()) return "an intercommunicator without another group";
+  if (!in_one_world(state.members)) return kSeveralWorlds;
+  return have_met_all() ? nullptr : "an intercommunicator, and MPI_Init has bypassed Copse";
+}
+
 std::shared_ptr<CommState> make(MPI_Comm comm) {
   const std::shared_ptr<CommState> state(new CommState, let_go);
   state->comm = comm;
@@ -79,10 +100,11 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
   real().Comm_rank_(comm, &state->rank);
   real().Comm_size_(comm, &state->ranks);
+  const char* const unfit = inter != 0 ? look_at_groups(*state) : nullptr;
   if (settings().disable && have_met_all()) {
     state->why_not = "COPSE_DISABLE";
-  } else if (inter != 0) {
-    state->why_not = "an intercommunicator";
+  } else if (unfit != nullptr) {
+    state->why_not = unfit;
   } else if (state->ranks == 1) {
     state->why_not = kOneRank;
   } else {

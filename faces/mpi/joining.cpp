@@ -38,6 +38,8 @@ using communicator::kNotGathered;
 
 constexpr const char* kTooEarly = "the calls on the communicator have not yet cost as much as Copse's start (COPSE_JOIN)";
 constexpr const char* kNotMet = "started before any blocking collective call on its communicator";
+// Between nodes, each rank of one group would send a message to each rank of the other one.
+constexpr const char* kOverNodes = "an intercommunicator over several nodes";
 
 auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
 
@@ -147,7 +149,7 @@ using Clock = std::chrono::steady_clock;
 
 // If MPI_Init has bypassed its wrapper, a rank of the world may run without Copse. On a communicator of all ranks it never answers.
 std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Clock::time_point start) {
-  auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
+  auto bootstrap = std::make_unique<MpiBootstrap>(state.comm, state.groups);
   if (have_met_all() || state.ranks != world_size()) return bootstrap;
   bootstrap->settle({}, [rank = state.rank, start, patience = kPatienceWithRanks]() mutable {
     if (Clock::now() - start >= patience) {
@@ -169,7 +171,7 @@ void meet_helpers_of(CommState& state, const std::vector<FirstWord>& words, comm
 bool found(CommState& state, Clock::time_point& begin) {
   const std::vector<int>& members = members_of(state);
   if (!in_one_world(members)) {
-    state.why_not = "ranks of another MPI_COMM_WORLD";
+    state.why_not = kSeveralWorlds;
     return false;
   }
   std::unique_ptr<communicator::Bootstrap> bootstrap = bootstrap_of(state, begin);
@@ -195,14 +197,20 @@ bool found(CommState& state, Clock::time_point& begin) {
   const std::optional<Together> said = together(all, state.why_not);
   if (!said) return false;
   state.devices = (said->any & FirstWord::kDriver) != 0;
+  if (state.groups.any() && (state.devices || !said->one_host)) {
+    state.why_not = state.devices ? "an intercommunicator, where some rank may give memory of a device" : kOverNodes;
+    return false;
+  }
+  state.special = state.devices || state.groups.any();
   state.rounds_by_mpi = (said->any & FirstWord::kRounds) != 0;
-  std::optional<Neighborhood> met = meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
+  std::optional<Neighborhood> met =
+      state.groups.any() ? between(state.groups) : meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
   const auto connect = [&] {
     if (!met || !state.copse) return;
     state.neighbors = std::make_unique<const Neighbors>(std::move(met->mine));
     state.copse->connect(std::move(met->graph));
   };
-  if (may_have_helpers(said->one_host)) meet_helpers_of(state, all, *bootstrap);
+  if (!state.groups.any() && may_have_helpers(said->one_host)) meet_helpers_of(state, all, *bootstrap);
   if (communicator::KinOffer::is_common(said->offers)) {
     state.copse = communicator::Communicator::create_among(offer, said->offers, bootstrap, settings(), progress());
     connect();
@@ -223,11 +231,27 @@ bool found(CommState& state, Clock::time_point& begin) {
 // Says once why Copse can do nothing for a program, if its user asked for that (copse run does).
 void say_why_not(const CommState& state) {
   static std::atomic<bool> said = false;
-  if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != world_size() || said.exchange(true)) return;
+  if (settings().quiet || settings().disable || state.groups.any()) return;
+  if (state.rank != 0 || state.ranks != world_size() || said.exchange(true)) return;
   std::fprintf(stderr,
                "copse: calls on a communicator of all %d ranks are passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 "
                "says less\n",
                state.ranks, state.why_not.c_str());
+}
+
+// Gets the least that any rank says, word by word. Between two groups, each group gets the least of the other one, and then tells
+// the other one what that was.
+int least_of(const CommState& state, const Early::Words& mine, Early::Words& least) {
+  const auto ask = [&](const Early::Words& from, Early::Words& to) {
+    return real().Allreduce(from.data(), to.data(), static_cast<int>(from.size()), raw_of(MPI_LONG_LONG_INT), raw_of(MPI_MIN),
+                            raw_of(state.comm));
+  };
+  if (!state.groups.any()) return ask(mine, least);
+  Early::Words of_others{};
+  int result = ask(mine, of_others);
+  if (result == MPI_SUCCESS) result = ask(of_others, least);
+  for (std::size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], of_others[i]);
+  return result;
 }
 
 // Asks the ranks whether the start pays. The question is a blocking call, as is the program's call that follows, because a
@@ -240,10 +264,7 @@ bool pays(CommState& state) {
   const bool among = known_kin.of(members) != nullptr;
   const Early::Words mine = state.early.words(start_cost.expected(communicator::crowding(state.ranks), among));
   Early::Words least{};
-  const int result = helped([&] {
-    return real().Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), raw_of(MPI_LONG_LONG_INT), raw_of(MPI_MIN),
-                            raw_of(state.comm));
-  });
+  const int result = helped([&] { return least_of(state, mine, least); });
   if (settings().trace) count_start("looks", std::chrono::duration<double>(Clock::now() - start).count());
   if (result == MPI_SUCCESS) return state.early.pays(least);
   state.early.end();

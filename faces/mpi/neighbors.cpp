@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "real.hpp"
@@ -132,6 +133,19 @@ std::optional<Neighborhood> meet_neighbors(MPI_Comm comm, communicator::Bootstra
   for (int rank = 0; rank < bootstrap.ranks(); ++rank)
     if (!are_sources(met.graph, rank, sources[static_cast<std::size_t>(rank)])) return none(kNotAlike);
   return met;
+}
+
+Neighborhood between(const TwoGroups& groups) {
+  const auto in_a_row = [](int begin, int count) {
+    std::vector<int> ranks(static_cast<std::size_t>(count));
+    std::iota(ranks.begin(), ranks.end(), begin);
+    return ranks;
+  };
+  const std::vector<int> own = in_a_row(groups.begin_of_own(), groups.own),
+                         others = in_a_row(groups.begin_of_others(), groups.others);
+  std::vector<std::vector<int>> takers(own.size() + others.size(), others);
+  for (const int rank : others) takers[static_cast<std::size_t>(rank)] = own;
+  return {{others, others}, algorithms::Graph(std::move(takers))};
 }
 
 }  // namespace copse::mpi

@@ -8,6 +8,7 @@
 #include "algorithms/graph.hpp"
 #include "communicator/bootstrap.hpp"
 #include "family.hpp"
+#include "groups.hpp"
 
 namespace copse::mpi {
 
@@ -25,5 +26,8 @@ struct Neighborhood {
 // Asks the ranks of a communicator for their neighbours. Collective over the ranks of `bootstrap`, if the communicator has a
 // topology. If Copse cannot make calls among these neighbours, the result is empty on all ranks, and `why_not` is the reason.
 std::optional<Neighborhood> meet_neighbors(MPI_Comm comm, communicator::Bootstrap& bootstrap, std::string& why_not);
+
+// Returns the neighbourhood of an intercommunicator: every rank and all ranks of the other group are neighbours in both directions.
+Neighborhood between(const TwoGroups& groups);
 
 }  // namespace copse::mpi

@@ -15,6 +15,7 @@ namespace copse::mpi {
 // The functions that Copse itself calls.
 #define COPSE_MPI_NEEDS(X)                                                                                               \
   X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter)                 \
+  X(Comm_remote_group)                                                                                                   \
   X(Comm_create_keyval) X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_group) X(Group_free) X(Group_translate_ranks) \
   X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type) X(Errhandler_free)            \
   X(Query_thread) X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Abort) X(Pack) X(Unpack)        \

@@ -133,8 +133,9 @@ void wait_until_read(int descriptor) {
 }
 
 void say(const CommState& state, std::string_view call, std::string_view why) {
-  std::fprintf(stderr, "copse: rank %d: %.*s on a communicator of %d ranks: %.*s\n", state.rank, static_cast<int>(call.size()),
-               call.data(), state.ranks, static_cast<int>(why.size()), why.data());
+  const char* const kind = state.groups.any() ? "an intercommunicator (ranks counted through both groups)" : "a communicator";
+  std::fprintf(stderr, "copse: rank %d: %.*s on %s of %d ranks: %.*s\n", state.rank, static_cast<int>(call.size()), call.data(),
+               kind, state.ranks, static_cast<int>(why.size()), why.data());
 }
 
 }  // namespace

@@ -35,13 +35,15 @@ Piece Side::piece(int index) const {
 
 bool Side::prepare_packed() {
   dense_ = false;
-  const std::size_t all = table_.used ? bytes_ : given_ * static_cast<std::size_t>(blocks_);
+  const std::size_t all = table_.one    ? communicator::largest(kept_.blocks.data(), ranks_)
+                          : table_.used ? bytes_
+                                        : given_ * static_cast<std::size_t>(blocks_);
   memory_ = static_cast<char*>(kept_.packed.reserve(std::max<std::size_t>(1, all)));
   std::ptrdiff_t at = 0;
   for (int rank = 0; table_.used && rank < ranks_; ++rank) {
     communicator::Block& block = kept_.blocks[static_cast<std::size_t>(rank)];
     block.offset = at;
-    at += static_cast<std::ptrdiff_t>(block.count);
+    if (!table_.one) at += static_cast<std::ptrdiff_t>(block.count);
   }
   return memory_ != nullptr;
 }
@@ -81,8 +83,10 @@ int Side::load(int rank) {
 }
 
 int Side::load_packed() {
-  for (int i = 0; i < blocks_; ++i)
+  for (int i = 0; i < blocks_; ++i) {
     if (const int error = load(i); error != MPI_SUCCESS) return error;
+    if (table_.one && piece(i).count > 0) break;  // the others are this one
+  }
   return MPI_SUCCESS;
 }
 

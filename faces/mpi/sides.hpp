@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "communicator/arguments.hpp"
@@ -101,11 +102,11 @@ class Side {
   bool table(const void* buffer, const Count* counts, const Displacement* places, const MPI_Datatype* types);
   // These describe a side whose blocks are for neighbours, not for all ranks. They return false as the functions above do. The
   // block of MPI_PROC_NULL is not used.
-  bool one_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type);  // one block for all
-  bool row_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type);
+  bool one_for(std::span<const int> neighbors, const void* buffer, std::int64_t count, Raw type);  // one block for all
+  bool row_for(std::span<const int> neighbors, const void* buffer, std::int64_t count, Raw type);
   template <class Count, class Displacement, class Types>
-  bool table_for(const std::vector<int>& neighbors, const void* buffer, const Count* counts, const Displacement* places,
-                 Types types);
+  bool table_for(std::span<const int> neighbors, const void* buffer, const Count* counts, const Displacement* places, Types types);
+  bool nothing() { return row_for({}, nullptr, 0, 0); }  // no rank has a block
 
   // bytes() returns the size of a block of `one` or `row`. bytes(rank) returns the size of block `rank` of a table.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -150,6 +151,7 @@ class Side {
   };
   struct Table {
     bool used = false, rising = true;  // rising: the blocks lie in the order of ranks
+    bool one = false;  // all blocks that are not empty are the same one
     Range range{UINTPTR_MAX, 0};  // of all blocks
   };
   [[nodiscard]] Range range() const;
@@ -176,7 +178,7 @@ class Side {
   }
   // Begins a table in which only neighbours have blocks; all others are empty. Calls add(rank, entry) for each neighbour.
   template <class Add>
-  bool for_each_of(const std::vector<int>& neighbors, const void* buffer, Add&& add);
+  bool for_each_of(std::span<const int> neighbors, const void* buffer, Add&& add);
   bool add_nothing(int rank) {  // some programs leave the places and types of empty blocks undefined
     kept_.pieces[static_cast<std::size_t>(rank)] = {};
     kept_.blocks[static_cast<std::size_t>(rank)] = {};
@@ -245,7 +247,7 @@ bool Side::table(const void* buffer, const Count* counts, const Displacement* pl
 }
 
 template <class Add>
-bool Side::for_each_of(const std::vector<int>& neighbors, const void* buffer, Add&& add) {
+bool Side::for_each_of(std::span<const int> neighbors, const void* buffer, Add&& add) {
   begin_table(buffer);
   for (int rank = 0; rank < ranks_; ++rank) add_nothing(rank);
   for (std::size_t i = 0; i < neighbors.size(); ++i)
@@ -253,18 +255,19 @@ bool Side::for_each_of(const std::vector<int>& neighbors, const void* buffer, Ad
   return true;
 }
 
-inline bool Side::one_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type) {
+inline bool Side::one_for(std::span<const int> neighbors, const void* buffer, std::int64_t count, Raw type) {
+  table_.one = true;
   return for_each_of(neighbors, buffer, [&](int rank, std::size_t) { return count == 0 || add(rank, type, count, 0, true); });
 }
 
-inline bool Side::row_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type) {
+inline bool Side::row_for(std::span<const int> neighbors, const void* buffer, std::int64_t count, Raw type) {
   return for_each_of(neighbors, buffer, [&](int rank, std::size_t i) {
     return count == 0 || add(rank, type, count, static_cast<std::ptrdiff_t>(i) * count, true);
   });
 }
 
 template <class Count, class Displacement, class Types>
-bool Side::table_for(const std::vector<int>& neighbors, const void* buffer, const Count* counts, const Displacement* places,
+bool Side::table_for(std::span<const int> neighbors, const void* buffer, const Count* counts, const Displacement* places,
                      Types types) {
   if (counts == nullptr && !neighbors.empty()) return is_wrong(MPI_ERR_ARG);
   return for_each_of(neighbors, buffer, [&](int rank, std::size_t i) { return add(rank, i, counts, places, types); });

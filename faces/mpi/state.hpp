@@ -10,6 +10,7 @@
 #include "communicator/communicator.hpp"
 #include "communicator/early.hpp"
 #include "communicator/served_streams.hpp"
+#include "groups.hpp"
 #include "neighbors.hpp"
 #include "real.hpp"
 #include "sides.hpp"
@@ -21,7 +22,9 @@ struct CommState : std::enable_shared_from_this<CommState> {
   MPI_Comm comm{};
   bool freed = false;  // the program has freed the MPI's communicator
   bool attached = true;  // the MPI tells when it frees the communicator; if not, only the wrapped calls do (Freeing)
-  int rank = 0, ranks = 1;
+  int rank = 0, ranks = 1;  // counted through both groups of an intercommunicator
+  TwoGroups groups;
+  bool special = false;  // Copse looks at each call before it makes it (Site::why_not_with)
   bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;  // the reason why `copse` is null

@@ -8,6 +8,7 @@
 namespace copse::mpi {
 
 int Site::pass_on(std::string_view why, std::size_t bytes) const {
+  if (is_left()) return pass_on_traced(state.copse || state.early.counts() ? kReductionBetweenGroups : why, bytes);
   if (!state.copse)
     return form_ == Form::blocking && state.early.is_timed() ? pass_on_early(why, bytes) : pass_on_traced(why, bytes);
   const auto kept = state.shared_from_this();  // an error handler may free the communicator, or make calls on it
@@ -64,7 +65,8 @@ int Site::nothing() const {
 }
 
 std::string_view Site::why_not_with(const Buffers& buffers) const {
-  if (!buffers.any) return {};
+  if (is_left()) return kReductionBetweenGroups;
+  if (!state.devices || !buffers.any) return {};
   if (request_) return "started or persistent, where some rank may give memory of a device";
   const kernels::ReducePair larger = kernels::reduce_kernels(COPSE_MAX, COPSE_INT32);
   engine::Combine combine;

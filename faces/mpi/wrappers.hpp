@@ -26,6 +26,7 @@ inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
 inline constexpr std::string_view kTooManyRanks = "too many ranks: their pairs have no numbers";
 inline constexpr std::string_view kFaster = "the MPI is faster, says the tuning table or what was learned";
 inline constexpr std::string_view kRoundedByMpi = "the first of these started reductions were the MPI's, whose bits may differ";
+inline constexpr std::string_view kReductionBetweenGroups = "a reduction on an intercommunicator";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();
 
 inline constexpr const char *kSent = "the send buffer", *kReceived = "the receive buffer";
@@ -53,7 +54,7 @@ class Site {
   // the first one, so that it can make all of them. Nor does a call that the MPI might refuse although it is right.
   template <class Rounds>
   bool joins(Rounds&& rounds) {
-    if (!state.early.counts()) [[likely]]
+    if (!state.early.counts() || is_left()) [[likely]]
       return false;
     if (form_ == Form::started) {
       // The ranks meet only in other calls: a rank may legally start a nonblocking call long after another rank. Such a call
@@ -75,7 +76,8 @@ class Site {
   // Copse's, because the other ranks may have done nothing wrong. It then ends with MPI's error, which a persistent
   // call reports at each completion. Under COPSE_CHECK an overlap ends the program.
   bool overlap(std::vector<communicator::Span>& spans) const;
-  // Call this on a communicator that may meet device memory. Returns the reason why all ranks pass this call on, or nothing.
+  // Call this on a `special` communicator. Returns the reason why all ranks pass this call on, or nothing. Where the ranks may meet
+  // device memory, they agree on it.
   [[nodiscard]] std::string_view why_not_with(const Buffers& buffers) const;
   // Under COPSE_CHECK, ends the program if the ranks are about to make different calls.
   void check(const Arguments& arguments, const std::string& operation) const;
@@ -139,6 +141,8 @@ class Site {
     if (form_ != Form::blocking) request_ = std::make_unique<MpiRequest>(state, name, form_ == Form::persistent);
   }
   int pass_on_traced(std::string_view why, std::size_t bytes) const;
+  // Tells whether the MPI makes this call wherever it comes. All ranks know it without asking, so they need not count the call.
+  [[nodiscard]] bool is_left() const { return state.groups.any() && algorithms::traits_of(collective).reduces; }
   void take_part_in_lane(MpiRequest::Part part) const;
   static int give_away(MPI_Request handle);
 

@@ -22,7 +22,7 @@ struct Announcement {
   std::uint64_t count = 0, element_bytes = 0;
   std::uint64_t ragged = 0, alike = 0;
   std::uint64_t refused = 0;         // 1: this rank's call was refused
-  std::array<char, 160> operation{};  // operator and type, or why the call was refused
+  std::array<char, 160> operation{};  // operator and type; what blocks along edges are for; or why the call was refused
 
   // The sizes of ragged calls differ from rank to rank. They are compared by their tables, not here.
   [[nodiscard]] bool agrees_with(const Announcement& other) const {
@@ -33,7 +33,8 @@ struct Announcement {
     if (collective < 0 || collective >= algorithms::kCollectives) return "something that this rank does not know";
     const auto kind = static_cast<Collective>(collective);
     const algorithms::Traits& traits = algorithms::traits_of(kind);
-    std::string result(algorithms::name_of(kind));
+    std::string result =
+        traits.along_edges && operation[0] != 0 ? printable(operation.data()) : std::string(algorithms::name_of(kind));
     if (!traits.moves_data) return result;
     if (ragged != 0) result += alike != 0 ? " (blocks of one size)" : " (blocks of different sizes)";
     if (!traits.reduces) {

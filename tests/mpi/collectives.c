@@ -71,7 +71,7 @@ static void part_communicators(void) {
     else MPI_Comm_free(&dup);
   }
   if (ranks < 2) return;
-  MPI_Comm half, inter; /* calls on an intercommunicator go to the MPI */
+  MPI_Comm half, inter; /* reductions on an intercommunicator go to the MPI */
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 5, &inter);
   int one = 1, others = 0, size;
