@@ -273,7 +273,8 @@ copse_status start(copse_comm* comm, const Asked& asked, copse_request** request
   return call(comm, asked, [&](const Arguments& arguments) {
     auto made = std::make_unique<copse_request>();
     made->comm = comm->self;
-    made->stream = comm->served && Communicator::can_serve(arguments) ? &comm->served->next() : comm->communicator.get();
+    const bool served = comm->served && Communicator::can_serve(arguments, comm->communicator->ranks());
+    made->stream = served ? &comm->served->next() : comm->communicator.get();
     made->job = made->stream->start(arguments);
     *request = made.release();
     return COPSE_OK;

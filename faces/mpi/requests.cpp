@@ -201,7 +201,7 @@ bool MpiRequest::Stream::take_lane(const char* name, const communicator::Argumen
     if (!*state->strict_order) end_if_a_rank_has_ended();
   }
   if (state->may_serve(arguments.collective)) {
-    lane = served_lane(*state, part == Part::makes && communicator::Communicator::can_serve(arguments));
+    lane = served_lane(*state, part == Part::makes && communicator::Communicator::can_serve(arguments, state->ranks));
     if (lane != nullptr) return true;
     end_if_a_rank_has_ended();
   }
@@ -258,7 +258,7 @@ void MpiRequest::start() {
     error_ = work_.load();
     if (!job_) job_ = communicator::Communicator::make_job();
     if (const CommState& state = *stream_.state; !persistent_ && state.served) {
-      const bool served = communicator::Communicator::can_serve(work_.arguments);
+      const bool served = communicator::Communicator::can_serve(work_.arguments, state.ranks);
       communicator::Communicator* const stream = state.next_stream(work_.arguments.collective);
       if (served) state.copse->pass(false), stream_.served = stream;
       else if (stream != nullptr) stream->pass(false);
@@ -272,7 +272,9 @@ void MpiRequest::start() {
 
 std::string MpiRequest::why_not_served() const {
   const bool users = work_.arguments.combine != nullptr && work_.arguments.combine->user != nullptr;
-  return std::string(name_) + (users ? " with an operator of the program" : "") + " runs as without them";
+  const bool uneven = work_.arguments.ragged && communicator::Communicator::can_serve_some(work_.arguments.collective);
+  const char* const why = users ? " with an operator of the program" : uneven ? " with blocks of different sizes" : "";
+  return std::string(name_) + why + " runs as without them";
 }
 
 bool MpiRequest::is_under_way() const { return job_ && stream_.copse().poll(*job_) == Outcome::pending; }

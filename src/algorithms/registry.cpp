@@ -49,7 +49,7 @@ Footprint Algorithm::footprint(Request request) const {
   if (request.shared == nullptr) request.shared = &own.emplace(request.ranks, request.places);
   Footprint result;
   result.slots = request.carrier == plan::Carrier::slot || (carriers & kKeeps) != 0;
-  if ((carriers & kPacks) != 0) result.pack = static_cast<std::uint32_t>(request.ranks);
+  if ((carriers & kPacks) != 0) result.pack = static_cast<std::uint32_t>(request.callers());
   for (const Packer& row : kPackers)
     if (row.collective == collective && row.name == name) result.pack = row.count(request);
   return result;
@@ -111,10 +111,10 @@ std::string Algorithm::refusal(Request request) const {
 plan::Builder Request::builder() const {
   if (traits_of(collective).pairs() && ranks > kMostInPairs)
     throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);
-  return {rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks), {modes, !traits_of(collective).in_place}};
+  return {rank, ranks, carrier, shared->nodes(), contents_of(collective, callers()), {modes, !traits_of(collective).in_place}};
 }
 
-plan::Range Request::block(int first, int count) const { return plan::chunks_from(first, count, ranks); }
+plan::Range Request::block(int first, int count) const { return plan::chunks_from(first, count, callers()); }
 
 plan::Range Request::pair(int from, int to) const {
   const auto all = static_cast<std::uint32_t>(ranks);

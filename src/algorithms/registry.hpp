@@ -56,9 +56,9 @@ struct Request {
   [[nodiscard]] std::vector<int> others() const;  // returns every rank but this one, the next one first
   [[nodiscard]] std::vector<Graph::Giver> givers() const;  // returns who gives to this rank by the graph, the next one first
 
-  // These return ranges in a message made of blocks, or in a fragment made of one tile for each rank (HMPI 2.4). block() returns
-  // the range of `count` ranks from `first` on, wrapping around at the last rank. pair() returns the block that goes from one rank
-  // to another.
+  // These return ranges in a message made of blocks, or in a fragment made of one tile for each rank (HMPI 2.4). Helpers have
+  // none. block() returns the range of `count` ranks from `first` on, wrapping around at the last rank. pair() returns the block
+  // that goes from one rank to another.
   [[nodiscard]] plan::Range block(int first, int count = 1) const;
   [[nodiscard]] plan::Range pair(int from, int to) const;
 };

@@ -235,7 +235,7 @@ class Maker {
     const auto& traits = algorithms::traits_of(variant_.row->collective);
     if (!(traits.rooted() || traits.permutes || traits.along_edges) || variant_.ranks == 1) return;
     Variant other = variant_;
-    const int roots = variant_.ranks - variant_.helpers;
+    const int roots = variant_.callers();
     other.root = (variant_.root + 1 + roots / 3) % roots;
     if (other.root == variant_.root) other.root = (variant_.root + 1) % roots;
     other.plans = build_plans(other);
@@ -313,7 +313,7 @@ class Maker {
     do {  // the blocks of pairs of very many ranks, in scratches of several fragments, take more memory than there is
       other.row = &rows[random.below(rows.size())];
     } while (variant_.ranks > 2 * kManyRanks && algorithms::traits_of(other.row->collective).pairs());
-    other.root = static_cast<int>(random.below(static_cast<std::size_t>(variant_.ranks - variant_.helpers)));
+    other.root = static_cast<int>(random.below(static_cast<std::size_t>(variant_.callers())));
     do {
       other.carrier = static_cast<plan::Carrier>(random.below(plan::kCarriers));
     } while (!other.row->carries(other.carrier));

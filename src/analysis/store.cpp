@@ -40,7 +40,8 @@ void Store::make_buffers(std::size_t call) {
   const ScriptedCall& each = job(call);
   const int ranks = script_.ranks();
   const auto& traits = algorithms::traits_of(each.collective);
-  const bool output_holds_more = plan::blocks_in(traits.input, ranks) < plan::blocks_in(traits.output, ranks);
+  const int owners = each.callers();
+  const bool output_holds_more = plan::blocks_in(traits.input, owners) < plan::blocks_in(traits.output, owners);
   for (int rank = 0; rank < ranks; ++rank) {
     Memory* const memories = &buffer_memories_[(call * at(ranks) + at(rank)) * 2];
     const bool one = has_one_buffer(call, rank);
@@ -77,19 +78,20 @@ std::uint32_t Store::atoms_in(std::size_t call, plan::Extent extent) const {
   const Cuts& cuts = messages_[call].cuts;
   if (extent == plan::Extent::none) return 0;
   if (extent == plan::Extent::message) return cuts.atoms();
-  return cuts.fragments() * static_cast<std::uint32_t>(plan::blocks_in(extent, script_.ranks()));
+  return cuts.fragments() * static_cast<std::uint32_t>(plan::blocks_in(extent, job(call).callers()));
 }
 
 Atoms Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range, std::string& wrong) {
   const Buffer& buffer = buffer_of(now.call, owner, output);
   Atoms place{buffer.memory, part.first, part.size(), -1, part};
   if (buffer.extent == plan::Extent::message) return place;
-  const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, script_.ranks()));
+  const int owners = job(now.call).callers();
+  const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, owners));
   const std::uint32_t number = messages_[now.call].cuts.one_fragment() ? 0 : static_cast<std::uint32_t>(now.fragment);
   place.wrap = {number * held, held};
   for (std::uint32_t i = 0; i < range.count; ++i) {
     const std::uint32_t block = (range.first + i) % range.of;
-    const int index = plan::index_in(buffer.extent, owner, block, script_.ranks());
+    const int index = plan::index_in(buffer.extent, owner, block, owners);
     if (i == 0) place.first = static_cast<std::uint32_t>(std::max(index, 0));
     if (index >= 0 && static_cast<std::uint32_t>(index) == (place.first + i) % held) continue;
     wrong = "block " + std::to_string(block) + " does not lie there";

@@ -119,12 +119,12 @@ void Store::each_atom(std::size_t call, int rank, bool output, Visit&& visit) {
     for (std::uint32_t i = 0; i < cuts.atoms(); ++i) visit(atoms_of(*buffer.memory)[i], i);
     return;
   }
-  const int ranks = script_.ranks();
-  const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, ranks));
+  const int owners = job(call).callers();
+  const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, owners));
   for (std::uint32_t fragment = 0; fragment < cuts.fragments(); ++fragment) {
-    for (int i = 0; i < plan::blocks_in(extent, ranks); ++i) {
-      const std::uint32_t block = plan::block_at(extent, rank, i, ranks);
-      const auto index = static_cast<std::uint32_t>(plan::index_in(buffer.extent, rank, block, ranks));
+    for (int i = 0; i < plan::blocks_in(extent, owners); ++i) {
+      const std::uint32_t block = plan::block_at(extent, rank, i, owners);
+      const auto index = static_cast<std::uint32_t>(plan::index_in(buffer.extent, rank, block, owners));
       visit(atoms_of(*buffer.memory)[fragment * held + index], cuts.fragment(static_cast<int>(fragment)).first + block);
     }
   }

@@ -195,7 +195,7 @@ bool differs(const Variant& variant, int other_radix) {
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) {
     const bool ends = request.rank < 2 || request.rank + 2 >= variant.ranks;
     const bool near_root = request.rank >= variant.root - 1 && request.rank <= variant.root + 1;
-    const bool helps = request.rank >= variant.ranks - variant.helpers;
+    const bool helps = request.rank >= variant.callers();
     if (variant.ranks > kAllOf && !ends && !near_root && !helps) continue;
     request.radix = variant.radix;
     const plan::Plan mine = variant.row->plan(request);
@@ -233,7 +233,7 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
   variant.root = static_cast<int>((first_ + number + number / std::lcm(others_, roots_)) % roots_);
   if (row_.served()) {
     variant.helpers = helpers_number(digit(kHelperChoices), ranks_);
-    variant.root %= ranks_ - variant.helpers;
+    variant.root %= variant.callers();
   }
   // What matters most comes last, so that neighbours in the sample differ in it.
   variant.radix = kRadices[digit(std::size(kRadices))];
@@ -264,7 +264,7 @@ std::vector<Variant> Combinations::with_radix(int radix, int nodes) const {
   for (Variant& variant : result) {
     variant.radix = radix;
     if (row_.served()) variant.helpers = std::max(1, ranks_ / 2);
-    variant.root %= ranks_ - variant.helpers;
+    variant.root %= variant.callers();
   }
   return result;
 }

@@ -37,6 +37,7 @@ struct Variant {
   std::vector<std::int32_t> nodes;
   std::shared_ptr<const Plans> plans;
 
+  [[nodiscard]] int callers() const { return ranks - helpers; }
   [[nodiscard]] std::string name() const;
 };
 

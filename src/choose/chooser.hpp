@@ -19,11 +19,16 @@ namespace copse::choose {
 [[nodiscard]] bool may_delegate(const Settings& settings);
 
 // Returns what a call needs from an algorithm, by the size of its elements and whether its operator does not commute
-// (`strict`), or cannot be applied by the MPI (`alien`).
+// (`strict`), or cannot be applied by the MPI (`alien`). Helpers do not count among the ranks.
 [[nodiscard]] inline Needs needs_of(algorithms::Collective collective, int ranks, std::size_t element_bytes, bool strict,
                                     bool alien = false) {
   const bool reduces = algorithms::traits_of(collective).reduces;
   return {strict, reduces && element_bytes > kLargestSlot / static_cast<std::size_t>(ranks), alien};
+}
+
+// Tells whether helpers can serve calls of so many callers. A helper's slot must hold an element of every block.
+[[nodiscard]] inline bool can_be_served(algorithms::Collective collective, int callers, std::size_t element_bytes) {
+  return !algorithms::traits_of(collective).has_blocks() || element_bytes <= kLargestSlot / static_cast<std::size_t>(callers);
 }
 
 // The whole answer for a call of `count` elements (of each block).

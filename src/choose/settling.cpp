@@ -85,7 +85,7 @@ bool settle(Decision& decision, const Situation& situation, std::size_t bytes, N
   if (!decision.algorithm->carries(carrier)) return false;
   if (decision.algorithm->delegates() && (!situation.delegates || needs.alien)) return false;
   decision.footprint = footprint_of(situation, decision);
-  const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // of an element
+  const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.callers()) + 1 : 1;  // of an element
   if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
   if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, decision);
   if (decision.footprint.slots && decision.algorithm->rides()) return narrows(decision, {0, longest_of_all(decision)}, bytes);

@@ -29,6 +29,8 @@ struct Situation {
   int like = -1;                // the recorded machine that this one is most like (recorded.hpp); negative: none
   const topology::Placement* places = nullptr;  // one per rank, if known
   const algorithms::Graph* graph = nullptr;     // of neighbours, if known; it may still be empty
+
+  [[nodiscard]] int callers() const { return ranks - helpers; }
 };
 
 // What a call needs that not every algorithm can do.

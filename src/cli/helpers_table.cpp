@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "choose/chooser.hpp"
+#include "cli/input.hpp"
 #include "cli/output.hpp"
 
 namespace copse::cli {
@@ -44,7 +45,7 @@ Cell priced(const PricedCall& call, const price::Parameters& machine, choose::Si
   situation.nodes = places.back().at(topology::Level::node) + 1;
   for (const topology::Place& place : places) situation.nodes = std::max(situation.nodes, place.at(topology::Level::node) + 1);
   const Pricer pricer(machine, situation, places);
-  const choose::Needs needs = choose::needs_of(call.collective, ranks + helpers, call.reduction.element_bytes, false);
+  const choose::Needs needs = choose::needs_of(call.collective, ranks, call.reduction.element_bytes, false);
   const choose::Decision decision = choose::choose({}, pricer.situation(), call.collective, call.bytes, needs);
   const price::Price price = pricer.price(call, decision);
   return {ranks, helpers, price.ns, price.overhead_ns};
@@ -90,6 +91,9 @@ void print_helpers(const PricedCall& call, const price::Parameters& machine, int
     objects.push_back(json_of(with, without));
   };
   const int most = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  if (const std::size_t element = call.reduction.element_bytes; !choose::can_be_served(call.collective, most, element))
+    refuse("helpers do not serve " + std::to_string(most) + " ranks that give one another blocks of elements of " +
+           std::to_string(element) + " bytes; ask for fewer ranks (--ranks) or another type (--type)");
   for (int callers = std::min(16, most); callers < most; callers *= 2)
     add(callers, std::max(1, callers / kForEach), priced(call, machine, direct, callers, 0));
   const Cell without = priced(call, machine, direct, most, 0);
@@ -112,7 +116,8 @@ std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const pri
                                                const choose::Situation& situation) {
   const int ranks = situation.ranks;
   const auto rows = algorithms::every();
-  if (std::none_of(rows.begin(), rows.end(), [&](const auto& row) { return row.collective == call.collective && row.served(); }))
+  if (std::none_of(rows.begin(), rows.end(), [&](const auto& row) { return row.collective == call.collective && row.served(); }) ||
+      !choose::can_be_served(call.collective, ranks, call.reduction.element_bytes))
     return std::nullopt;
   const int left = static_cast<int>(machine.machine.cores().size()) - ranks;
   if (left < 1 || situation.oversubscribed) return HelpersAdvice{};

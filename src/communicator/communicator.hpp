@@ -103,9 +103,9 @@ class Communicator {
   // Tells whether started calls are under way in this stream or one beside it.
   [[nodiscard]] bool under_way() const;
 
-  // Tells whether helpers can serve a call with these arguments. The answer is the same on all callers. Only such calls may be made
-  // on a communicator with helpers. They must be started, not run.
-  [[nodiscard]] static bool can_serve(const Arguments& arguments);
+  // Tells whether helpers can serve a call with these arguments, which so many callers make. The answer is the same on all callers.
+  // Only such calls may be made on a communicator with helpers. They must be started, not run.
+  [[nodiscard]] static bool can_serve(const Arguments& arguments, int callers);
   // Tells whether helpers can serve some calls of this collective.
   [[nodiscard]] static bool can_serve_some(algorithms::Collective collective);
   // Only helpers call this, and they make no calls. Takes this rank's part in the callers' next call, as far as it gets without

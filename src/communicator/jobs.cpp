@@ -288,7 +288,7 @@ void Jobs::bind(Job& job, bool settled) {
   }
   job.now.call.alike = arguments.ragged && route.decision.algorithm->alike();
   if (job.now.call.alike) make_alike(job);
-  if (displaced(arguments)) set_aside(job);
+  if (displaced(arguments) && !group_->is_helper()) set_aside(job);  // a helper has no buffers
   job.now.program = &routes_->program(route, arguments, settled);
   routes_->set_cut(job.now.call, route);
   if (group_->settings.helpers > 0 && !group_->is_helper()) {

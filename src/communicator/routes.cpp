@@ -58,7 +58,7 @@ choose::Needs Routes::needs_of(const Arguments& arguments) const {
   const bool strict =
       (demands_of(arguments.combine) & kStrict) != 0 || (algorithms::traits_of(arguments.collective).pairs() && differ);
   const bool alien = situation_.delegates && (demands_of(arguments.combine) & kAlien) != 0;
-  return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict, alien);
+  return choose::needs_of(arguments.collective, group_->callers(), arguments.element_bytes, strict, alien);
 }
 
 bool Routes::is_inexact(const Arguments& arguments) const {

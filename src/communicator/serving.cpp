@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "choose/chooser.hpp"
 #include "communicator/state.hpp"
 
 namespace copse::communicator {
@@ -19,10 +20,11 @@ bool Communicator::can_serve_some(Collective collective) {
   return kServed[static_cast<std::size_t>(collective)];
 }
 
-// A user's operator cannot leave its process.
-bool Communicator::can_serve(const Arguments& arguments) {
+// A user's operator cannot leave its process, and an order has no room for the sizes of all blocks.
+bool Communicator::can_serve(const Arguments& arguments, int callers) {
   const bool has_users_operator = arguments.combine != nullptr && arguments.combine->code == 0;
-  return can_serve_some(arguments.collective) && !arguments.ragged && !has_users_operator;
+  return can_serve_some(arguments.collective) && !arguments.ragged && !has_users_operator &&
+         choose::can_be_served(arguments.collective, callers, arguments.element_bytes);
 }
 
 Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job, bool looks_at_all) {

@@ -83,9 +83,9 @@ void Compiler::place_blocks(const plan::Operand& operand, Ref& result) {
   const plan::Range& range = operand.range;
   const auto ranks = static_cast<std::uint32_t>(plan_.ranks);
   const int owner = operand.rank < 0 ? plan_.rank : operand.rank;
-  const auto in_buffer = [&](plan::Extent extent) {
-    result.place = static_cast<std::uint32_t>(plan::index_in(extent, owner, range.first, plan_.ranks));
-    result.places = static_cast<std::uint32_t>(plan::blocks_in(extent, plan_.ranks));
+  const auto in_buffer = [&, owners = plan_.contents.owners(plan_.ranks)](plan::Extent extent) {
+    result.place = static_cast<std::uint32_t>(plan::index_in(extent, owner, range.first, owners));
+    result.places = static_cast<std::uint32_t>(plan::blocks_in(extent, owners));
   };
   switch (operand.space) {
     case plan::Space::none: return;

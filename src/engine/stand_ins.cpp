@@ -41,7 +41,7 @@ StandIns::StandIns(const Program& program, const Call& call, int me, const Peer&
     Half side;
     if (buffer == nullptr && table == nullptr) return side;
     side.buffer = static_cast<std::byte*>(const_cast<void*>(buffer));
-    const auto count = static_cast<std::size_t>(plan::blocks_in(extent, program.ranks));
+    const auto count = static_cast<std::size_t>(plan::blocks_in(extent, program.contents.owners(program.ranks)));
     for (std::size_t i = 0; i < count; ++i) {
       Block block{static_cast<std::ptrdiff_t>(i * call.count * call.element_bytes), call.count};
       if (table != nullptr) block = table[i];

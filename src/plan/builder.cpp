@@ -109,7 +109,7 @@ Operand Builder::scratch_of_peer(int number, Range range) {
 
 // Returns the blocks in the input of `owner`.
 Range Builder::whole_input(int owner) const {
-  const auto all = static_cast<std::uint32_t>(plan_.ranks), first = static_cast<std::uint32_t>(owner);
+  const auto all = static_cast<std::uint32_t>(plan_.contents.owners(plan_.ranks)), first = static_cast<std::uint32_t>(owner);
   switch (plan_.contents.input) {
     case Extent::own: return {first, 1, all};
     case Extent::all: return {0, all, all};

@@ -64,9 +64,13 @@ enum class Extent : std::uint8_t {
 struct Contents {
   Extent input = Extent::message, output = Extent::message;
   std::uint32_t blocks = 0;  // blocks in the message; 0: it is not made of blocks
+
+  // In a message made of blocks: returns how many of the plan's ranks have some. Helpers, which are the last ranks, have none.
+  [[nodiscard]] int owners(int ranks) const { return input == Extent::row ? ranks : static_cast<int>(blocks); }
   friend bool operator==(const Contents&, const Contents&) = default;
 };
-// Returns the index, from 0, of block `block` in a buffer of rank `owner`, or -1 if it is not there.
+// In these, `ranks` is the number of ranks that have blocks. index_in() returns the index, from 0, of block `block` in a buffer of
+// rank `owner`, or -1 if it is not there.
 [[nodiscard]] int index_in(Extent extent, int owner, std::uint32_t block, int ranks);
 [[nodiscard]] int blocks_in(Extent extent, int ranks);
 // Returns the block with this index.

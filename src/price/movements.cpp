@@ -27,9 +27,7 @@ bool is_output(Space space) { return space == Space::output || space == Space::p
 // The bytes of one rank's input and output.
 double bytes_of_rank(const Question& question) {
   const algorithms::Traits& traits = algorithms::traits_of(question.variant.row->collective);
-  const auto of = [&](plan::Extent extent) {
-    return extent == plan::Extent::none ? 0 : extent == plan::Extent::message ? 1 : plan::blocks_in(extent, question.variant.ranks);
-  };
+  const auto of = [&](plan::Extent extent) { return plan::blocks_in(extent, question.variant.callers()); };
   return static_cast<double>(question.bytes) * (of(traits.input) + (traits.one_buffer ? 0 : of(traits.output)));
 }
 

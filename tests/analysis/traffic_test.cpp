@@ -17,9 +17,11 @@ using plan::Carrier;
 using topology::Level;
 using topology::Machine;
 
-Variant variant_of(const Algorithm& row, Carrier carrier, const Machine& machine, int layout, int root = 0, int ranks = 0) {
+Variant variant_of(const Algorithm& row, Carrier carrier, const Machine& machine, int layout, int root = 0, int ranks = 0,
+                   int helpers = 0) {
   Variant variant;
   variant.row = &row;
+  variant.helpers = helpers;
   variant.ranks = ranks > 0 ? ranks : static_cast<int>(machine.cores().size());
   variant.root = root;
   variant.carrier = carrier;
@@ -89,6 +91,18 @@ TEST(Traffic, OfAReduction) {
   EXPECT_DOUBLE_EQ(traffic.copied, 0);
   EXPECT_DOUBLE_EQ(traffic.reduced, 3);
   for (int rank : {0, 2, 3}) EXPECT_DOUBLE_EQ(from_to(traffic, rank, 1), 1);
+}
+
+// Eight callers and four helpers. The helpers exchange twice, and need half as many blocks each time.
+TEST(Traffic, OfHelpersIsWhatTheirCallersStillNeed) {
+  const Machine machine = Machine::from("package:1 core:12 pu:1");
+  const Algorithm& row = *algorithms::find(Collective::reduce_scatter, "served");
+  const Traffic traffic = traffic_of(variant_of(row, Carrier::slot, machine, 0, 0, 12, 4));
+  EXPECT_DOUBLE_EQ(from_to(traffic, 0, 8), 8) << "a block for each caller";
+  EXPECT_DOUBLE_EQ(from_to(traffic, 8, 9), 4);
+  EXPECT_DOUBLE_EQ(from_to(traffic, 8, 10), 2);
+  EXPECT_DOUBLE_EQ(from_to(traffic, 8, 11), 0);
+  EXPECT_DOUBLE_EQ(from_to(traffic, 8, 0), 1);
 }
 
 TEST(Traffic, LevelsThatDivideAlikeAreOne) {

@@ -42,11 +42,13 @@ std::string start_and_run(copse_comm* comm) {
   for (int turn = 0; turn < 50; ++turn) {
     const std::size_t count = turn % 10 == 9 ? 50000 : 3;
     std::vector<double> in(count, rank + turn), sum(count), given(count, rank == turn % ranks ? turn : -1);
-    copse_request* requests[3] = {};
+    std::vector<double> rows(count * static_cast<std::size_t>(ranks), rank + turn), row(count);
+    copse_request* requests[4] = {};
     int blocking = rank, total = 0;
     if (copse_start_allreduce(comm, in.data(), sum.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[0]) != COPSE_OK ||
         copse_start_broadcast(comm, given.data(), count * sizeof(double), turn % ranks, &requests[1]) != COPSE_OK ||
-        copse_start_barrier(comm, &requests[2]) != COPSE_OK)
+        copse_start_barrier(comm, &requests[2]) != COPSE_OK ||
+        copse_start_reduce_scatter_block(comm, rows.data(), row.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[3]) != COPSE_OK)
       return copse_comm_message(comm);
     // A blocking call among them is made by the ranks themselves, and so is a started call that helpers cannot make.
     if (copse_allreduce(comm, &blocking, &total, 1, COPSE_INT32, COPSE_SUM) != COPSE_OK) return copse_comm_message(comm);
@@ -57,8 +59,8 @@ std::string start_and_run(copse_comm* comm) {
       if (copse_wait(&request) != COPSE_OK) return copse_comm_message(comm);
     if (copse_wait(&gathered) != COPSE_OK) return copse_comm_message(comm);
     const double expected = ranks * (ranks - 1) / 2.0 + ranks * turn;
-    if (sum.front() != expected || sum.back() != expected || given.back() != turn || total != ranks * (ranks - 1) / 2 ||
-        all.back() != ranks - 1)
+    if (sum.front() != expected || sum.back() != expected || row != sum || given.back() != turn ||
+        total != ranks * (ranks - 1) / 2 || all.back() != ranks - 1)
       wrong = "turn " + std::to_string(turn) + ": wrong";
   }
   return wrong;

@@ -173,6 +173,35 @@ TEST(Rules, WhatIsCutFits) {
   }
 }
 
+// Helpers keep an element of every caller's block in a slot. The number of ranks that are helpers changes nothing in that.
+TEST(Rules, WhatHelpersServeFits) {
+  for (choose::Situation situation : situations()) {
+    for (const int helpers : {1, situation.ranks / 2}) {
+      situation.helpers = helpers;
+      for (const algorithms::Algorithm& row : algorithms::every().subspan(algorithms::all().size())) {
+        for (const std::size_t element : {std::size_t{1}, std::size_t{32}, choose::kLargestSlot}) {
+          if (!choose::can_be_served(row.collective, situation.callers(), element)) continue;
+          for (const std::size_t count : {0, 1, 7, 1000, 100000}) {
+            if (count > 0 && !algorithms::traits_of(row.collective).moves_data) continue;
+            const auto [decision, cut] = choose::resolve({}, situation, row.collective, count, element,
+                                                         choose::needs_of(row.collective, situation.callers(), element, false));
+            ASSERT_EQ(decision.algorithm, &row);
+            ASSERT_TRUE(row.carries(decision.carrier));
+            ASSERT_TRUE(decision.carrier != plan::Carrier::put || situation.addressable);
+            const std::size_t bytes = count * element * decision.footprint.pack;
+            ASSERT_TRUE(decision.carrier != plan::Carrier::line || bytes <= plan::kLinePayloadBytes) << bytes;
+            if (!decision.footprint.slots) continue;
+            const std::size_t most = cut.fragment_count == 0 ? count : std::min(count, cut.fragment_count);
+            const auto slots = choose::rings_for(situation.oversubscribed, situation.ranks).slots;
+            ASSERT_GE(cut.slot_class, 0) << algorithms::name_of(row.collective);
+            ASSERT_LE(most * element * decision.footprint.pack, slots[static_cast<std::size_t>(cut.slot_class)].bytes);
+          }
+        }
+      }
+    }
+  }
+}
+
 topology::Placement placement(int ranks, int nodes, int regions) {
   topology::Placement places(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -186,7 +215,7 @@ topology::Placement placement(int ranks, int nodes, int regions) {
 }
 
 TEST(Footprint, IsThatOfThePlans) {
-  for (const algorithms::Algorithm& row : algorithms::all()) {
+  for (const algorithms::Algorithm& row : algorithms::every()) {
     for (const int ranks : {2, 3, 4, 7, 8, 13, 16, 33}) {
       for (const int nodes : {1, 2, 3}) {
         const topology::Placement places = placement(ranks, nodes, 2);
@@ -198,13 +227,14 @@ TEST(Footprint, IsThatOfThePlans) {
         for (int c = 0; c < plan::kCarriers; ++c) {
           algorithms::Request request;
           request.ranks = ranks;
+          request.helpers = row.served() ? ranks / 2 : 0;
           request.carrier = static_cast<plan::Carrier>(c);
           request.places = &places;
           request.permutation = reversal;
           request.graph = &graph;
           if (!row.carries(request.carrier)) continue;
           for (const int radix : {2, 3, 8}) {
-            for (const int root : {0, ranks - 1}) {
+            for (const int root : {0, request.callers() - 1}) {
               if (root > 0 && !algorithms::traits_of(row.collective).rooted()) continue;
               for (const int rank : {0, ranks / 2, ranks - 1}) {
                 request.radix = radix;

@@ -35,15 +35,16 @@ inline std::string help(Communicator& comm) {
 class Subject {
  public:
   Subject(Communicator& comm, int callers, int number, std::mt19937& common, std::size_t longest, bool refusing)
-      : comm_(comm), callers_(callers), number_(number), kind_(static_cast<int>(common() % 4)),
+      : comm_(comm), callers_(callers), number_(number), kind_(static_cast<int>(common() % 5)),
         count_(std::min<std::size_t>(longest, std::array{1U, 7U, 15U, 500U, 3000U, 70000U}[common() % 6])),
         root_(static_cast<int>(common() % callers)), in_place_(common() % 2 == 0),
-        refusers_(refusing && common() % 40 == 0 ? common() % (1U << callers) : 0), in_(count_), out_(count_, -1) {
+        refusers_(refusing && common() % 40 == 0 ? common() % (1U << callers) : 0),
+        in_(kind_ == 4 ? count_ * static_cast<std::size_t>(callers) : count_), out_(count_, -1) {
     if (refuses()) {
       comm_.refuse(comm_.pass(false));
       return;
     }
-    for (std::size_t i = 0; i < count_; ++i) in_[i] = value(comm_.rank(), i);
+    for (std::size_t i = 0; i < in_.size(); ++i) in_[i] = value(comm_.rank(), i);
     combine_ = engine::predefined(COPSE_SUM, COPSE_INT64);
     Arguments arguments{.collective = Collective::barrier, .element_bytes = 0};
     if (kind_ == 1) {
@@ -52,7 +53,7 @@ class Subject {
           .collective = Collective::broadcast, .input = out_.data(), .output = out_.data(), .count = 8 * count_, .root = root_};
     } else if (kind_ >= 2) {
       if (in_place_) out_ = in_;
-      arguments = {.collective = kind_ == 2 ? Collective::reduce : Collective::allreduce,
+      arguments = {.collective = std::array{Collective::reduce, Collective::allreduce, Collective::reduce_scatter}[kind_ - 2U],
                    .input = in_place_ ? out_.data() : in_.data(),
                    .output = out_.data(),
                    .count = count_,
@@ -60,7 +61,7 @@ class Subject {
                    .combine = &combine_,
                    .root = kind_ == 2 ? root_ : 0};
     }
-    EXPECT_TRUE(Communicator::can_serve(arguments));
+    EXPECT_TRUE(Communicator::can_serve(arguments, callers_));
     comm_.start(job_, arguments);
   }
 
@@ -69,11 +70,12 @@ class Subject {
     const Outcome outcome = comm_.wait(*job_);
     if (refusers_ != 0 && outcome == Outcome::refused) return {};
     if (outcome != Outcome::done) return comm_.explain(outcome, job_.get());
-    if (refusers_ != 0) return kind_ == 0 || kind_ == 3 ? "a call without some ranks has a result" : "";
+    if (refusers_ != 0) return kind_ == 0 || kind_ >= 3 ? "a call without some ranks has a result" : "";
     if (kind_ == 0 || (kind_ == 2 && comm_.rank() != root_)) return {};
+    const std::size_t first = kind_ == 4 ? static_cast<std::size_t>(comm_.rank()) * count_ : 0;  // of this rank's block
     for (std::size_t i = 0; i < count_; ++i) {
       std::int64_t expected = value(root_, i);
-      for (int rank = 0; kind_ >= 2 && rank < callers_; ++rank) expected = (rank == 0 ? 0 : expected) + value(rank, i);
+      for (int rank = 0; kind_ >= 2 && rank < callers_; ++rank) expected = (rank == 0 ? 0 : expected) + value(rank, first + i);
       if (out_[i] != expected)
         return "call " + std::to_string(number_) + " of kind " + std::to_string(kind_) + ", " + std::to_string(count_) +
                " elements, root " + std::to_string(root_) + ", rank " + std::to_string(comm_.rank()) + ": element " +

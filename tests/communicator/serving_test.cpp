@@ -27,6 +27,18 @@ TEST(Serving, CallsAtRandom) {
   }
 }
 
+// An order has no room for a table of blocks, and a helper's slot holds an element of every block.
+TEST(Serving, NotEveryReduceScatterIsServed) {
+  const engine::Combine combine = engine::predefined(COPSE_SUM, COPSE_INT64);
+  Arguments arguments{.collective = Collective::reduce_scatter, .count = 1, .element_bytes = 8, .combine = &combine};
+  EXPECT_TRUE(Communicator::can_serve(arguments, 8192));
+  EXPECT_FALSE(Communicator::can_serve(arguments, 8193));
+  arguments.ragged = true;
+  EXPECT_FALSE(Communicator::can_serve(arguments, 2));
+  arguments = {.collective = Collective::allreduce, .count = 1, .element_bytes = 8, .combine = &combine};
+  EXPECT_TRUE(Communicator::can_serve(arguments, 8193));
+}
+
 // Returns the lanes beside a communicator that was made for several streams.
 std::vector<std::unique_ptr<Communicator>> lanes_of(Communicator& comm) {
   std::vector<std::unique_ptr<Communicator>> lanes;

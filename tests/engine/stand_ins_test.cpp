@@ -55,6 +55,20 @@ TEST(StandIns, ResultsAreWritten) {
   writable[3] = ' ';
 }
 
+// Behind the blocks of the callers lies what is not theirs. A helper has no block.
+TEST(StandIns, BlocksOfAllCallersAreAllThatABufferHolds) {
+  Peer two_blocks;
+  two_blocks.heap_base = reinterpret_cast<std::uintptr_t>(&writable);
+  two_blocks.heap_bytes = sizeof writable;
+  Call call = call_on(writable, writable);
+  call.count = sizeof writable / 2;
+  Program program = program_of({plan::Extent::all, plan::Extent::own, 2});
+  program.ranks = 3;
+  const StandIns stand_ins(program, call, 0, two_blocks);
+  ASSERT_NE(stand_ins.call(), nullptr);
+  EXPECT_EQ(stand_ins.call()->input, writable);
+}
+
 // MPI_BOTTOM: the blocks' offsets are addresses.
 TEST(StandIns, BlocksAtAbsoluteAddressesHaveStandIns) {
   const auto address = reinterpret_cast<std::intptr_t>(&writable);

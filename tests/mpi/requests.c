@@ -83,7 +83,7 @@ void end_beside_message(int count, MPI_Request* requests, MPI_Comm comm, int of_
 
 /* Many in flight ----------------------------------------------------------------------------------------------- */
 
-enum { kComms = 3, kFlight = 12, kInts = 3000 };
+enum { kComms = 3, kFlight = 12, kStartedKinds = 7, kInts = 3000 };
 
 struct flight {
   MPI_Comm comm;
@@ -99,15 +99,17 @@ static struct flight flight_of(MPI_Comm* comms, unsigned turn, int call) {
 /* All ranks start the calls in the same order and complete them in any way and order. Sums, copies and blocks are
  * right. */
 static void test_flight(MPI_Comm* comms, unsigned turn) {
-  static int in[kFlight][kInts], out[kFlight][kInts * kRanksMax], note, news;
+  static int in[kFlight][kInts * kRanksMax], out[kFlight][kInts * kRanksMax], counts[kFlight][kRanksMax], note, news;
   MPI_Request requests[kFlight + 2];
   int count = 0;
   for (int i = 0; i < kFlight; ++i) {
     const struct flight flight = flight_of(comms, turn, i);
     const MPI_Comm comm = flight.comm;
     const int length = flight.length, me = flight.me, size = flight.size;
-    for (int k = 0; k < length; ++k) in[i][k] = me + k + (int)turn, out[i][k] = -1;
-    switch (((unsigned)i + turn) % 6) {
+    for (int k = 0; k < length; ++k) out[i][k] = -1;
+    for (int k = 0; k < length * size; ++k) in[i][k] = me + k + (int)turn;
+    for (int r = 0; r < size; ++r) counts[i][r] = length;
+    switch (((unsigned)i + turn) % kStartedKinds) {
       case 0: MPI_Iallreduce(in[i], out[i], length, MPI_INT, MPI_SUM, comm, &requests[count++]); break;
       case 1:
         if (me == 0) memcpy(out[i], in[i], sizeof(int) * (size_t)length);
@@ -117,6 +119,10 @@ static void test_flight(MPI_Comm* comms, unsigned turn) {
       case 3: MPI_Iallgather(in[i], length, MPI_INT, out[i], length, MPI_INT, comm, &requests[count++]); break;
       case 4: MPI_Ireduce(in[i], out[i], length, MPI_INT, MPI_MAX, size - 1, comm, &requests[count++]); break;
       case 5: MPI_Iscan(in[i], out[i], length, MPI_INT, MPI_SUM, comm, &requests[count++]); break;
+      case 6:
+        if (turn % 2) MPI_Ireduce_scatter(in[i], out[i], counts[i], MPI_INT, MPI_SUM, comm, &requests[count++]);
+        else MPI_Ireduce_scatter_block(in[i], out[i], length, MPI_INT, MPI_SUM, comm, &requests[count++]);
+        break;
     }
     if (i == kFlight / 2) {
       if (turn % 3 == 0) { /* a blocking call among them */
@@ -137,11 +143,12 @@ static void test_flight(MPI_Comm* comms, unsigned turn) {
     const int length = flight.length, me = flight.me, size = flight.size;
     for (int k = 0; k < length; ++k) {
       const int base = k + (int)turn, all = size * base + size * (size - 1) / 2;
-      const int kind = (int)(((unsigned)i + turn) % 6);
+      const int kind = (int)(((unsigned)i + turn) % kStartedKinds);
       int want = kind == 0   ? all
                  : kind == 1 ? base
                  : kind == 4 ? (me == size - 1 ? size - 1 + base : -1)
                  : kind == 5 ? (me + 1) * base + me * (me + 1) / 2
+                 : kind == 6 ? all + size * me * length
                              : -1;
       if (kind == 3)
         for (int r = 0; r < size; ++r)

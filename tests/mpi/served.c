@@ -12,8 +12,8 @@
 
 #include "versions.h"
 
-enum { kCalls = 20, kMostInts = 20000, kTurns = 30 };
-enum { kBarrier, kBcast, kReduce, kAllreduce, kKinds };
+enum { kCalls = 25, kMostInts = 20000, kMostRanks = 64, kTurns = 30 };
+enum { kBarrier, kBcast, kReduce, kAllreduce, kReduceScatter, kKinds };
 
 static int rank, ranks;
 
@@ -27,9 +27,25 @@ static void expect(int holds, const char* what, int call, int turn) {
 static int in[kCalls][kMostInts], out[kCalls][kMostInts], ints[kCalls];
 static MPI_Request requests[kCalls];
 
+/* A reduce-scatter gives a block to each rank. The second one of them is in place. */
+static int is_in_place(int call) { return call == kKinds + kReduceScatter; }
+static int* given(int call) { return is_in_place(call) ? out[call] : in[call]; }
+static int given_ints(int call) { return ints[call] * (call % kKinds == kReduceScatter ? ranks : 1); }
+
+static int scatter(int call) {
+  static int counts[kCalls][kMostRanks];
+  const void* from = is_in_place(call) ? MPI_IN_PLACE : in[call];
+  for (int i = 0; i < ranks; ++i) counts[call][i] = ints[call];
+  if (call / kKinds % 2 == 0)
+    return MPI_Reduce_scatter_block_init(from, out[call], ints[call], MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                         &requests[call]);
+  return MPI_Reduce_scatter_init(from, out[call], counts[call], MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
+}
+
 static void make(int call) {
-  static const int sizes[] = {1, 20, 700, kMostInts};
-  const int kind = call % kKinds, root = call % ranks, n = ints[call] = sizes[call / kKinds % 4];
+  static const int sizes[] = {1, 700, kMostInts, 20};
+  const int kind = call % kKinds, root = call % ranks, size = sizes[call / kKinds % 4];
+  const int n = ints[call] = kind == kReduceScatter ? (size < ranks ? 1 : size / ranks) : size;
   int result = MPI_SUCCESS;
   if (kind == kBarrier) result = MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
   if (kind == kBcast) result = MPI_Bcast_init(out[call], n, MPI_INT, root, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
@@ -37,24 +53,23 @@ static void make(int call) {
     result = MPI_Reduce_init(in[call], out[call], n, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
   if (kind == kAllreduce)
     result = MPI_Allreduce_init(in[call], out[call], n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
+  if (kind == kReduceScatter) result = scatter(call);
   expect(result == MPI_SUCCESS, "the call is not made", call, -1);
 }
 
 static void start(int call, int turn) {
   const int is_root = rank == call % ranks;
-  for (int i = 0; i < ints[call]; ++i) {
-    in[call][i] = rank + i + turn;
-    out[call][i] = call % kKinds == kBcast && is_root ? i + turn : -1;
-  }
+  for (int i = 0; i < ints[call]; ++i) out[call][i] = call % kKinds == kBcast && is_root ? i + turn : -1;
+  for (int i = 0; i < given_ints(call); ++i) given(call)[i] = rank + i + turn;
   MPI_Start(&requests[call]);
 }
 
 static void check(int call, int turn) {
-  const int kind = call % kKinds, is_root = rank == call % ranks;
+  const int kind = call % kKinds, is_root = rank == call % ranks, first = kind == kReduceScatter ? rank * ints[call] : 0;
   for (int i = 0; i < ints[call]; ++i) {
     const int wanted = kind == kBcast               ? i + turn
                        : kind == kReduce && is_root ? ranks - 1 + i + turn
-                       : kind == kAllreduce         ? ranks * (i + turn) + ranks * (ranks - 1) / 2
+                       : kind >= kAllreduce         ? ranks * (first + i + turn) + ranks * (ranks - 1) / 2
                                                     : -1;
     expect(out[call][i] == wanted, "a wrong result", call, turn);
   }

@@ -57,7 +57,7 @@ def test_helpers_of_several_nodes(run, programs, nodes, name):
         done = run(command, env=nodes.environment(flavour), timeout=300)
         assert passed(done, part), done.stdout + done.stderr
         if part == "requests":
-            for call in ("barrier", "broadcast", "reduce", "allreduce"):
+            for call in ("barrier", "broadcast", "reduce", "allreduce", "reduce_scatter"):
                 assert re.search(rf"^copse: {call} +served ", done.stderr, re.MULTILINE), f"{call} was not served\n{done.stderr}"
 
 

@@ -17,7 +17,7 @@ from copse import flavours, paths
 
 SOURCE = Path(__file__).with_name("outside.c")
 MARK = "TEST_OF_OUTSIDE"
-SERVED = ("barrier", "broadcast", "reduce", "allreduce")
+SERVED = ("barrier", "broadcast", "reduce", "allreduce", "reduce_scatter")
 WITH_SESSIONS = ("mpich", "impi", "openmpi")
 SPAWNS = {"impi": {"I_MPI_SPAWN": "on"}}  # otherwise Intel MPI crashes when it spawns
 

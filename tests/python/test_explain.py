@@ -136,6 +136,7 @@ def test_it_advises_on_helpers(explained, native):
     assert advice["helpers"] == 2 and advice["overhead_ns"] < advice["without_overhead_ns"]
     assert advice["pays_from_overlapping"] == pytest.approx(advice["helpers"] / 16)
     assert "They pay if such calls take more than" in native("explain", "allreduce", "8", *where).stdout
+    assert "a rank's own work is" in native("explain", "reduce_scatter", "8", *where).stdout
     assert "helpers" not in native("explain", "allgather", "8", *where).stdout  # they do not serve it
     full = native("explain", "allreduce", "8", "-n", "8", "--machine", "juropa").stdout
     assert "helpers    none: each processor of the node has a rank." in full, full

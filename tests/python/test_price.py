@@ -43,6 +43,8 @@ def test_helpers_have_the_shapes_of_the_paper(native):
     latencies = {row["ranks"] // row["helpers"]: row["with"]["latency_ns"] for row in rows[5:]}
     assert min(latencies, key=latencies.get) in (4, 8, 16)
     assert latencies[512] > 10 * latencies[8] and latencies[2] > latencies[8]
+    rows = json.loads(native("price", "reduce_scatter", "8", "--collective-processors", "--machine", "juropa", "--json").stdout)
+    assert all(row["with"]["overhead_ns"] < row["without"]["overhead_ns"] / 5 for row in rows), "a rank gives a block for each, in one post"
 
 
 def test_a_machine_of_ones_own(native, tmp_path):
@@ -99,6 +101,7 @@ def test_reductions_have_the_rate_of_their_operator_and_type(native, combines, o
         (["allreduce", "12", "--type", "double"], "the size is no multiple of 8"),
         (["broadcast", "64K", "--operation", "max"], "for collectives that reduce; broadcast does not"),
         (["--winners", "allreduce", "--nodes", "2"], "--nodes changes nothing with --winners"),
+        (["reduce_scatter", "8", "--collective-processors", "--ranks", "16384"], "helpers do not serve 16384 ranks"),
     ],
 )
 def test_mistakes_are_refused(native, arguments, complaint):

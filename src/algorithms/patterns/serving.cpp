@@ -13,11 +13,11 @@ namespace copse::algorithms {
 
 using plan::Builder;
 using plan::Operand;
+using plan::Range;
 
 namespace {
 
 constexpr int kUp = 0, kDown = 1, kOver = 2, kExchange = 3;  // areas
-constexpr Operand kInSlot = Builder::in_slot();  // where helpers keep values, unless they are in a line
 
 // Deals `callers` out to `helpers`, in runs of neighbours that differ by at most one in length.
 void deal(std::vector<int>& helper_of, const std::vector<int>& callers, const std::vector<int>& helpers) {
@@ -91,6 +91,15 @@ shape::Tree make_serving_forest(const Request& request) {
   return tree;
 }
 
+std::vector<int> tops_of(const shape::SurveyedTree& forest, const Request& request) {
+  std::vector<int> result;
+  for (int helper = request.callers(); helper < request.ranks; ++helper) {
+    const auto at = static_cast<std::size_t>(helper);
+    if (forest.parent[at] == shape::kNoParent && !forest.children[at].empty()) result.push_back(helper);
+  }
+  return result;
+}
+
 }  // namespace
 
 const shape::SurveyedTree& serving_tree(const Request& request) {
@@ -103,10 +112,34 @@ const shape::SurveyedTree& serving_forest(const Request& request) {
                               [&] { return shape::SurveyedTree(make_serving_forest(request)); });
 }
 
+plan::Plan combine_for_all(const Request& request) {
+  Builder builder = request.builder();
+  const shape::SurveyedTree& forest = serving_forest(request);
+  const Service service(builder, request, forest);
+  if (service.is_caller()) {
+    service.call(true, true);
+  } else if (!service.is_idle()) {
+    builder.loop();
+    if (service.is_top()) {
+      service.combine_and_exchange(tops_of(forest, request));
+    } else {
+      service.combine_up();
+      builder.lag(kLag);
+      service.pass_down();
+    }
+    service.release();
+  }
+  return builder.finish();
+}
+
+// Helpers keep values in slots, unless they are in a line.
 Service::Service(Builder& builder, const Request& request, const shape::SurveyedTree& tree)
-    : builder_(builder), rank_(request.rank), callers_(request.callers()) {
-  builder.keep_in_slots();
+    : builder_(builder), tree_(tree), rank_(request.rank), callers_(request.callers()) {
   const Traits& traits = traits_of(request.collective);
+  if (traits.moves_data) builder.keep_in_slots();
+  if (traits.has_blocks()) whole_ = request.block(0, callers_);
+  scatters_ = traits.output == plan::Extent::own;
+  builder.pack(whole_.count);
   const auto me = static_cast<std::size_t>(rank_);
   parent_ = tree.parent[me];
   below_ = tree.children[me];
@@ -120,6 +153,38 @@ Service::Service(Builder& builder, const Request& request, const shape::Surveyed
 // Tells whether a caller and its helper reach each other's buffers where they lie.
 bool Service::in_place(int other) const { return builder_.puts(other); }
 
+// Returns which parts of a result these ranks get, together with all ranks below them.
+std::vector<Range> Service::parts_for(std::vector<int> ranks) const {
+  if (!scatters_) return {whole_};
+  std::vector<int> callers;
+  while (!ranks.empty()) {
+    const int rank = ranks.back();
+    ranks.pop_back();
+    if (rank < callers_) callers.push_back(rank);
+    const auto& below = tree_.children[static_cast<std::size_t>(rank)];
+    ranks.insert(ranks.end(), below.begin(), below.end());
+  }
+  return runs_of(std::move(callers), callers_);
+}
+
+// Gives ranks their parts of what lies in that place.
+void Service::give_parts(int area, const std::vector<Parcel>& given, Operand place) const {
+  std::vector<int> readers;
+  std::vector<Operand> parts;
+  for (const Parcel& parcel : given) {
+    readers.insert(readers.end(), parcel.blocks.size(), parcel.rank);
+    for (const Range& part : parcel.blocks) parts.push_back(plan::part_of(place, part));
+  }
+  builder_.post(area, readers, parts);
+}
+
+// Takes these parts of what a helper gives. Returns an operand for all of it, of which only these parts are there.
+Operand Service::take_parts(int area, int from, std::span<const Range> parts, Operand home) const {
+  Operand taken;
+  for (const Range& part : parts) taken = builder_.take(area, from, Builder::in_slot(part), plan::part_of(home, part), whole_);
+  return plan::part_of(taken, whole_);
+}
+
 // Returns the takers that wait for a post or a message.
 std::vector<int> Service::readers() const {
   std::vector<int> result = takers_;
@@ -129,16 +194,17 @@ std::vector<int> Service::readers() const {
 
 void Service::call(bool gives, bool takes) const {
   const std::vector<int> helper{parent_};
-  const std::vector<plan::Range> whole(1);
+  const std::vector<Range> parts{whole_};
   builder_.loop();
-  if (gives) builder_.share_input(kUp, helper, whole);
+  if (gives) builder_.share_input(kUp, helper, parts);
   if (in_place(parent_)) {
     if (takes) builder_.expose_output();
     builder_.once();
     builder_.await_signal(kOver, parent_);
   } else if (takes) {
     builder_.lag(gives ? kLag : 0);
-    builder_.bring(kDown, parent_, kInSlot, Builder::output());
+    for (const Range& mine : parts_for({rank_}))
+      builder_.bring(kDown, parent_, Builder::in_slot(mine), Builder::output(mine), whole_);
   }
 }
 
@@ -147,8 +213,8 @@ void Service::combine(Operand place) const {
   for (const int rank : below_) {
     const int home = items.empty() ? 2 : 0;  // the first message waits for the second
     items.emplace_back([this, rank, home] {
-      if (rank < callers_) return builder_.take_part(kUp, rank, {}, builder_.scratch(home));
-      return builder_.take(kUp, rank, kInSlot, builder_.scratch(home));
+      if (rank < callers_) return builder_.take_part(kUp, rank, whole_, scratch(home));
+      return builder_.take(kUp, rank, in_slot(), scratch(home));
     });
   }
   fold(builder_, place, items, 0);
@@ -161,7 +227,7 @@ void Service::combine_up() const {
     return let_go(place);
   }
   const std::vector<int> up{parent_};
-  const Operand place = builder_.open(kUp, up, kInSlot);
+  const Operand place = builder_.open(kUp, up, in_slot());
   combine(place);
   builder_.post(kUp, up, place);
 }
@@ -171,47 +237,71 @@ void Service::combine_and_exchange(std::span<const int> tops) const {
   const auto here = static_cast<std::size_t>(std::find(tops.begin(), tops.end(), rank_) - tops.begin());
   Builder::need_areas(kExchange + std::bit_width(tops.size()) - 1);
   Operand low, high;  // what this rank has, still in two parts
+  std::vector<Range> needed;  // of that
+  // Returns what a top must have once it has exchanged with those nearer than `distance`: what it still gives to others, and what
+  // those below it get.
+  const auto needs = [&](std::size_t top, std::size_t distance) {
+    std::vector<int> served;
+    for (std::size_t other = top % distance; other < tops.size(); other += distance) served.push_back(tops[other]);
+    return parts_for(std::move(served));
+  };
+  const auto join_part = [&](Operand place, const Range& part) {
+    builder_.reduce(plan::part_of(place, part), plan::part_of(low, part), plan::part_of(high, part));
+  };
+  const auto join = [&](Operand place) {
+    for (const Range& part : needed) join_part(place, part);
+  };
   int area = kExchange;
   for (std::size_t distance = 1; distance < tops.size(); distance *= 2, ++area) {
-    const std::vector<int> partner{tops[here ^ distance]};
-    const Operand place = builder_.open(area, partner, kInSlot);
+    const int partner = tops[here ^ distance];
+    const Operand place = builder_.open(area, {&partner, 1}, in_slot());
     if (distance == 1) {
       combine(place);
     } else {
-      builder_.reduce(place, low, high);
+      join(place);
     }
-    builder_.post(area, partner, place);
+    give_parts(area, {{partner, needs(here ^ distance, 2 * distance)}}, place);
+    needed = needs(here, 2 * distance);
     low = place;
-    high = builder_.take(area, partner.front(), kInSlot, builder_.scratch(0));
+    high = take_parts(area, partner, needed, scratch(0));
     if ((here & distance) != 0) std::swap(low, high);
   }
+  if (scatters_ && readers().empty()) {  // each part has one taker, and is written where that wants it
+    for (const int rank : takers_)
+      for (const Range& part : parts_for({rank})) join_part(builder_.output_of(rank), part);
+    return;
+  }
   const Operand place = open_down();
-  builder_.reduce(place, low, high);
+  join(place);
   let_go(place);
 }
 
 // Opens a place for what the takers get. It is a scratch if none of them waits for a post.
 Operand Service::open_down() const {
   const std::vector<int> to = readers();
-  return to.empty() ? builder_.scratch(1) : builder_.open(kDown, to, kInSlot);
+  return to.empty() ? scratch(1) : builder_.open(kDown, to, in_slot());
 }
 
-// Lets the takers have what lies in that place.
+// Lets the takers have their parts of what lies in that place.
 void Service::let_go(Operand place) const {
-  if (const std::vector<int> to = readers(); !to.empty()) builder_.post(kDown, to, place);
-  for (const int rank : takers_)
-    if (rank < callers_ && in_place(rank)) builder_.copy(builder_.output_of(rank), place);
+  std::vector<Parcel> given;
+  for (const int rank : readers()) given.push_back({rank, parts_for({rank})});
+  if (!given.empty()) give_parts(kDown, given, place);
+  for (const int rank : takers_) {
+    if (rank >= callers_ || !in_place(rank)) continue;
+    for (const Range& part : parts_for({rank})) builder_.copy(builder_.output_of(rank, part), plan::part_of(place, part));
+  }
 }
 
 void Service::deliver(Operand value) const {
   if (takers_.empty()) return;
   const Operand place = open_down();
-  builder_.copy(place, value);
+  for (const Range& part : parts_for({rank_})) builder_.copy(plan::part_of(place, part), plan::part_of(value, part));
   let_go(place);
 }
 
 void Service::pass_down() const {
-  const Operand value = builder_.take(kDown, parent_, kInSlot, builder_.scratch(1));
+  const Operand value = take_parts(kDown, parent_, parts_for({rank_}), scratch(1));
   if (readers().empty()) return let_go(value);
   deliver(value);
 }

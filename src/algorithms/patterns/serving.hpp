@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/patterns/rounds.hpp"
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
@@ -19,12 +20,16 @@ namespace copse::algorithms {
 // of service. `request.root` does not matter.
 [[nodiscard]] const shape::SurveyedTree& serving_forest(const Request& request);
 
+// Returns the plan of a reduction that has a result for all callers: the whole of it for each, or a block for each.
+[[nodiscard]] plan::Plan combine_for_all(const Request& request);
+
 // What a rank has to do with the others. Values of callers and partial results go up on area 0, and results come down on area 1.
 // Under put, a helper reads a caller's input and writes its output where they lie, and a signal on area 2 tells the caller that its
-// call is over.
+// call is over. If the message is made of blocks, each caller gives one for every caller. A caller gets its own, and a helper gets
+// those of the callers below it.
 class Service {
  public:
-  Service(plan::Builder& builder, const Request& request, const shape::SurveyedTree& tree);  // keeps a reference to the builder
+  Service(plan::Builder& builder, const Request& request, const shape::SurveyedTree& tree);  // keeps references to the two
 
   [[nodiscard]] bool is_caller() const { return rank_ < callers_; }
   [[nodiscard]] bool is_idle() const { return !is_caller() && below_.empty(); }  // a helper that is not needed
@@ -35,10 +40,11 @@ class Service {
 
   // A helper's part, in a loop. combine_up() combines what comes from below and gives it to the helper above, or delivers it.
   void combine_up() const;
-  // Combines what comes from below, exchanges it with the other tops by recursive doubling, and delivers the result. Only tops
-  // call this.
+  // Combines what comes from below, exchanges it with the other tops, and delivers the result. The exchange is recursive doubling.
+  // Of blocks it gives only those that the other top still needs, which are half as many in each round. Only tops call this.
   void combine_and_exchange(std::span<const int> tops) const;
-  // Gives `value` to those below: the callers that take a result, and the helpers if the result is for many.
+  // Gives `value` to those below: the callers that take a result, and the helpers if the result is for many. It may lack parts that
+  // nobody there gets.
   void deliver(plan::Operand value) const;
   // Takes what comes down from the helper above, and delivers it.
   void pass_down() const;
@@ -47,13 +53,21 @@ class Service {
 
  private:
   [[nodiscard]] bool in_place(int other) const;
+  [[nodiscard]] std::vector<plan::Range> parts_for(std::vector<int> ranks) const;
+  void give_parts(int area, const std::vector<Parcel>& given, plan::Operand place) const;
+  [[nodiscard]] plan::Operand take_parts(int area, int from, std::span<const plan::Range> parts, plan::Operand home) const;
+  [[nodiscard]] plan::Operand in_slot() const { return plan::Builder::in_slot(whole_); }
+  [[nodiscard]] plan::Operand scratch(int number) const { return builder_.scratch(number, whole_); }
   [[nodiscard]] plan::Operand open_down() const;
   void let_go(plan::Operand value) const;
   [[nodiscard]] std::vector<int> readers() const;
   void combine(plan::Operand place) const;
 
   plan::Builder& builder_;
+  const shape::SurveyedTree& tree_;
   int rank_, callers_, parent_;
+  plan::Range whole_;  // all of the message
+  bool scatters_;  // a caller gets its block of the message, and not all of it
   std::vector<int> below_;
   std::vector<int> takers_;  // the ranks of `below_` that get a result
 };
