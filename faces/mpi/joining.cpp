@@ -40,6 +40,8 @@ constexpr const char* kTooEarly = "the calls on the communicator have not yet co
 constexpr const char* kNotMet = "started before any blocking collective call on its communicator";
 // Between nodes, each rank of one group would send a message to each rank of the other one.
 constexpr const char* kOverNodes = "an intercommunicator over several nodes";
+// A root would copy its message once for each rank of the other group.
+constexpr const char* kUnreached = "an intercommunicator of ranks that do not reach all of one another's buffers";
 
 auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
 
@@ -161,6 +163,22 @@ std::unique_ptr<communicator::Bootstrap> bootstrap_of(const CommState& state, Cl
   return bootstrap;
 }
 
+bool reaches_all(const communicator::Communicator& copse) {
+  const auto& conditions = copse.kin()->conditions;
+  return conditions.situation.anywhere && !conditions.windows_alone;
+}
+
+// Tells the communicator who its neighbours are, or gives it up if it is no use for two groups.
+void connect(CommState& state, std::optional<Neighborhood>& met) {
+  if (state.groups.any() && state.copse && !reaches_all(*state.copse)) {
+    state.copse.reset();
+    state.why_not = kUnreached;
+  }
+  if (!met || !state.copse) return;
+  state.neighbors = std::make_unique<const Neighbors>(std::move(met->mine));
+  state.copse->connect(std::move(met->graph));
+}
+
 void meet_helpers_of(CommState& state, const std::vector<FirstWord>& words, communicator::Bootstrap& callers) {
   for (const FirstWord& word : words) state.hosts.push_back(word.host);
   state.served = meet_helpers(callers, state.hosts, choose::kServedStreams);
@@ -205,16 +223,11 @@ bool found(CommState& state, Clock::time_point& begin) {
   state.rounds_by_mpi = (said->any & FirstWord::kRounds) != 0;
   std::optional<Neighborhood> met =
       state.groups.any() ? between(state.groups) : meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
-  const auto connect = [&] {
-    if (!met || !state.copse) return;
-    state.neighbors = std::make_unique<const Neighbors>(std::move(met->mine));
-    state.copse->connect(std::move(met->graph));
-  };
   if (!state.groups.any() && may_have_helpers(said->one_host)) meet_helpers_of(state, all, *bootstrap);
   if (communicator::KinOffer::is_common(said->offers)) {
     state.copse = communicator::Communicator::create_among(offer, said->offers, bootstrap, settings(), progress());
-    connect();
-    if (state.copse) return true;
+    connect(state, met);
+    if (state.copse || !state.why_not.empty()) return state.copse != nullptr;
   }
   std::unique_ptr<MpiWire> wire;
   if (!said->one_host) {
@@ -223,7 +236,7 @@ bool found(CommState& state, Clock::time_point& begin) {
     wire = std::make_unique<MpiWire>(std::move(stream), said->leaders < kLeadersMax ? state.comm : MPI_COMM_NULL);
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
-  connect();
+  connect(state, met);
   if (state.copse) known_kin.add(members, state.copse->kin());
   return false;
 }
