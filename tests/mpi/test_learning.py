@@ -66,13 +66,14 @@ def test_a_program_whose_best_algorithm_changes_is_followed(launch, compiled, na
 SUMS = """
 #include <mpi.h>
 #include <stdio.h>
-int main(void) {
+#include <stdlib.h>
+int main(int argc, char** argv) {
   double third = 1.0 / 3, sum = 0;
-  MPI_Init(NULL, NULL);
+  MPI_Init(&argc, &argv);
   const double begin = MPI_Wtime();
   for (int goes_on = 1; goes_on; MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD)) {
     for (int i = 0; i < 10000; ++i) MPI_Allreduce(&third, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    goes_on = MPI_Wtime() - begin < 6;
+    goes_on = MPI_Wtime() - begin < atof(argv[1]);
   }
   if (sum > 0.99) puts("right");
   return MPI_Finalize();
@@ -82,11 +83,11 @@ int main(void) {
 
 @pytest.mark.parametrize("learn", ["1", "reordering"])
 def test_other_bits_are_tried_only_if_the_user_wants_that(launch, compile_mpi, learn):
-    """The trace says which ways were tried, and how long they took."""
+    """The trace says which ways were tried, and how long they took. On a busy machine more time may be needed until one is tried."""
     flavour = flavours.find("mpich")
     program, others = compile_mpi(flavour, SUMS, "sums"), False
-    for _ in range(TRIES):
-        done = launch(flavour, 3, program=[program], COPSE_LEARN=learn, COPSE_TRACE="1", COPSE_JOIN="1", timeout=120)
+    for attempt in range(TRIES):
+        done = launch(flavour, 3, str(6 << attempt), program=[program], COPSE_LEARN=learn, COPSE_TRACE="1", COPSE_JOIN="1", timeout=240)
         assert done.returncode == 0 and done.stdout.count("right") == 3, done.stdout + done.stderr
         tried = r"^copse: tried: allreduce from \d+ bytes to \d+ on 3 ranks: (.+) takes [\d.]+ us(.*)$"
         lines = re.findall(tried, done.stderr, re.MULTILINE)
@@ -103,11 +104,11 @@ def test_other_bits_are_tried_only_if_the_user_wants_that(launch, compile_mpi, l
 def test_what_was_learned_is_written_for_the_next_run(launch, compiled, name, tmp_path):
     flavour, table = flavours.find(name), tmp_path / "learned.json"
     row = None
-    for _ in range(TRIES):  # of a program that ends while the kernel's copy takes no time
+    for _ in range(TRIES):  # of a program that ends while the kernel's copy takes no time; on a busy machine another way may win
         done = launch(flavour, 2, "2000", "2", program=[compiled(flavour, "learning")], COPSE_LEARN="eagerly", COPSE_LEARNED=str(table))
         assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
         rows = json.loads(table.read_text())["rows"] if table.exists() else []
-        row = next((row for row in rows if row["collective"] == "broadcast" and row["run"].endswith((":get", ":put"))), None)
+        row = next((row for row in rows if row["collective"] == "broadcast" and ":" in row["run"]), None)
         if row is not None:
             break
     assert row is not None, table.read_text() if table.exists() else "no table"

@@ -13,6 +13,8 @@ SOURCE = Path(__file__).with_name("neighbors.c")
 COUNTER = Path(__file__).with_name("sent.c")
 HIERARCHICAL = [f"hierarchical:{carrier}" for carrier in ("line", "slot", "get", "put")]
 MPIS = pytest.mark.parametrize("name", ["mpich", "impi", "openmpi", "mpich-debian", "openmpi-debian"])
+OTHERS = [pytest.param(name, marks=pytest.mark.full) for name in ("impi", "openmpi", "mpich-debian", "openmpi-debian")]
+MPICH_OR_ALL = pytest.mark.parametrize("name", ["mpich", *OTHERS])
 ROW = r"^copse: neighbor_alltoall +{} +(\d+) +\d+ "
 
 
@@ -60,7 +62,7 @@ def test_over_nodes(neighbors, part):
     assert calls(trace, "flat slot") > 0 and calls(trace, "hierarchical slot") > 0, trace
 
 
-@MPIS
+@MPICH_OR_ALL
 @pytest.mark.parametrize("nodes", [2, 3, 5])
 def test_all_sizes_in_one_message_between_nodes(neighbors, name, nodes):
     """Uneven nodes, and nodes of one rank. Calls with blocks of different sizes run in another way."""
@@ -126,7 +128,7 @@ def test_blocks_of_other_sizes(neighbors, part, variables):
     assert (calls(trace, "hierarchical slot") > 0) == (part == "differ" and "COPSE_NODES" in variables), trace
 
 
-@MPIS
+@MPICH_OR_ALL
 @pytest.mark.parametrize("variables", [{}, {"COPSE_NODES": "2"}, {"COPSE_ALGORITHM": "neighbor_alltoall=hierarchical"}], ids=["one node", "two nodes", "forced"])  # fmt: skip
 def test_two_ranks_of_which_one_gives_more(neighbors, name, variables):
     assert calls(neighbors(name, 2, "two", **variables), "hierarchical slot") == 0
