@@ -11,6 +11,7 @@ SOURCES = [
     for name in ("collectives", "handlers", "moves", "orders", "programs", "rare", "reductions", "requests", "rooms", "rounds", "standard", "trials")
 ]
 BARE = {"COLLECTIVES_BARE": "1"}  # for runs where Copse passes every call on: leaves out what the MPIs get wrong
+SPAWNS = {"impi": {"I_MPI_SPAWN": "on"}}  # otherwise Intel MPI crashes when it spawns
 ONE_OR_ALL = pytest.mark.parametrize(  # MPIs: one in the quick set, three in the full set
     "name", ["mpich", *(pytest.param(name, marks=pytest.mark.full) for name in ("impi", "openmpi"))]
 )

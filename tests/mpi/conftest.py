@@ -49,3 +49,38 @@ def launch(run, programs):
         return run(command, env=flavour.environment(), timeout=timeout)
 
     return launch_part
+
+
+@pytest.fixture
+def run_part(launch, compile_mpi):
+    """Returns a function that runs a part of a program of this folder, checks that all ranks are right, and returns the trace."""
+
+    def run(source: Path, name: str, ranks: int, part: str, **variables: str) -> str:
+        flavour = flavours.find(name)
+        compiled = compile_mpi(flavour, source.read_text(), source.stem)
+        variables = {"COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}
+        done = launch(flavour, ranks, part, program=[compiled], **variables)
+        assert done.returncode == 0 and done.stdout.count("is right") == ranks, done.stdout + done.stderr
+        return done.stderr
+
+    return run
+
+
+@pytest.fixture
+def other_world(tmp_path):
+    """Returns a function that makes a program for MPI_Comm_spawn to start, and the variables of those who spawn it.
+
+    The case says on which side Copse is: "both", "bare children", "bare parents" or "disabled children".
+    """
+
+    def make(flavour: flavours.Flavour, program: Path, case: str) -> tuple[Path, dict[str, str]]:
+        children = tmp_path / "children.sh"
+        setting = {"bare children": "unset LD_PRELOAD", "disabled children": "export COPSE_DISABLE=1"}.get(
+            case, f"export LD_PRELOAD={flavour.preload}"
+        )
+        children.write_text(f'#!/bin/sh\n{setting}\nexec "{program}"\n')
+        children.chmod(0o755)
+        preload = {} if case == "bare parents" else {"LD_PRELOAD": str(flavour.preload)}
+        return children, {**preload, **collectives.SPAWNS.get(flavour.name, {})}
+
+    return make

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMost = 16, kLongest = 20000, kBytes = 16 * (kLongest + 2) };
+#include "blocks.h"
+
 enum call {
   kBarrier,
   kBcast,
@@ -34,23 +35,9 @@ enum call {
 static const char* const names[kCalls] = {"barrier",   "bcast",      "gather",   "gatherv",   "scatter",  "scatterv",
                                           "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"};
 
-static int rank, ranks;
-static MPI_Datatype gapped; /* a pair of ints, and a gap as long as one */
-
 /* The intercommunicator at hand. Ranks are known here by their numbers in MPI_COMM_WORLD. */
 static MPI_Comm across;
 static int group, me, size[2], member[2][kMost]; /* this rank's group, its rank there, and the members of both groups */
-
-static void fail(const char* what, const char* where) {
-  fprintf(stderr, "rank %d: %s: %s\n", rank, where, what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static unsigned mixed(unsigned a, unsigned b, unsigned c) {
-  unsigned bits = a * 2654435761u + b * 40503u + c * 9176u;
-  bits ^= bits >> 15;
-  return bits * 2246822519u >> 7;
-}
 
 static int group_of(int world_rank, int cut, int odd) { return odd ? world_rank % 2 : world_rank >= cut; }
 
@@ -100,74 +87,28 @@ static int pairs_in(const struct what* w, int from, int from_group, int to) {
              : (int)(mixed((unsigned)from, (unsigned)to, 5u) % (unsigned)w->length) + 1;
 }
 
-/* One side of a call: blocks that are dense or have gaps in every pair. */
-struct side {
-  int blocks, counts[kMost], places[kMost], bytes[kMost];
-  MPI_Datatype types[kMost];
-  unsigned char* memory;
-};
-
-static int pair_bytes(MPI_Datatype type) { return type == gapped ? 12 : 8; }
-
-static void lay_out(struct side* side, enum call call, int blocks, const int* pairs, int gaps) {
-  const int in_row =
-      call == kBcast || call == kGather || call == kScatter || call == kAllgather || call == kAlltoall || blocks == 1;
-  side->blocks = blocks;
-  int at = 0; /* in pairs; the last block comes first, and there are gaps, if the call has places */
-  for (int i = 0; i < blocks; ++i) {
-    const int b = in_row ? i : blocks - 1 - i, by_itself = call == kAlltoallw && (b + rank) % 2 == 0;
-    side->types[b] = gaps != by_itself ? gapped : MPI_INT;
-    side->counts[b] = side->types[b] == gapped ? pairs[b] : 2 * pairs[b];
-    side->places[b] = side->types[b] == gapped ? at : 2 * at;
-    side->bytes[b] = call == kAlltoallw ? 12 * at : at * pair_bytes(side->types[b]);
-    at += pairs[b] + (in_row ? 0 : 2);
-  }
-}
-
-static void write_block(unsigned char* memory, const struct side* side, int b, int pairs, int from, int to) {
-  for (int k = 0; k < pairs; ++k) {
-    const int values[2] = {from * 1000003 + to * 10007 + k, k * 31 + from};
-    memcpy(memory + side->bytes[b] + k * pair_bytes(side->types[b]), values, sizeof values);
-  }
-}
-
-#if MPI_VERSION >= 4
-#define PERSISTENT(name, ...)                                                             \
-  MPI_##name##_init(__VA_ARGS__, across, MPI_INFO_NULL, &request);                        \
-  for (int i = 0; i < 2; ++i) MPI_Start(&request), MPI_Wait(&request, MPI_STATUS_IGNORE); \
-  MPI_Request_free(&request)
-#else
-#define PERSISTENT(name, ...) MPI_##name(__VA_ARGS__, across)
-#endif
-#define CALL(name, stem, ...)                   \
-  if (w->form == 0) {                           \
-    MPI_##name(__VA_ARGS__, across);            \
-  } else if (w->form == 1) {                    \
-    MPI_I##stem(__VA_ARGS__, across, &request); \
-    MPI_Wait(&request, MPI_STATUS_IGNORE);      \
-  } else {                                      \
-    PERSISTENT(name, __VA_ARGS__);              \
-  }                                             \
-  break
-
 static void make(const struct what* w, struct side* in, struct side* out) {
   MPI_Request request;
   const int root = root_argument(w), sent = in->blocks > 0 ? in->counts[0] : 0, come = out->blocks > 0 ? out->counts[0] : 0;
   const MPI_Datatype from = in->blocks > 0 ? in->types[0] : MPI_INT, to = out->blocks > 0 ? out->types[0] : MPI_INT;
   struct side* const one = in->blocks > 0 ? in : out;
   switch (w->call) {
-    case kBcast: CALL(Bcast, bcast, one->memory, one->counts[0], one->types[0], root);
-    case kGather: CALL(Gather, gather, in->memory, sent, from, out->memory, come, to, root);
-    case kGatherv: CALL(Gatherv, gatherv, in->memory, sent, from, out->memory, out->counts, out->places, to, root);
-    case kScatter: CALL(Scatter, scatter, in->memory, sent, from, out->memory, come, to, root);
-    case kScatterv: CALL(Scatterv, scatterv, in->memory, in->counts, in->places, from, out->memory, come, to, root);
-    case kAllgather: CALL(Allgather, allgather, in->memory, sent, from, out->memory, come, to);
-    case kAllgatherv: CALL(Allgatherv, allgatherv, in->memory, sent, from, out->memory, out->counts, out->places, to);
-    case kAlltoall: CALL(Alltoall, alltoall, in->memory, sent, from, out->memory, come, to);
+    case kBcast: CALL(w->form, across, Bcast, bcast, one->memory, one->counts[0], one->types[0], root);
+    case kGather: CALL(w->form, across, Gather, gather, in->memory, sent, from, out->memory, come, to, root);
+    case kGatherv: CALL(w->form, across, Gatherv, gatherv, in->memory, sent, from, out->memory, out->counts, out->places, to, root);
+    case kScatter: CALL(w->form, across, Scatter, scatter, in->memory, sent, from, out->memory, come, to, root);
+    case kScatterv:
+      CALL(w->form, across, Scatterv, scatterv, in->memory, in->counts, in->places, from, out->memory, come, to, root);
+    case kAllgather: CALL(w->form, across, Allgather, allgather, in->memory, sent, from, out->memory, come, to);
+    case kAllgatherv:
+      CALL(w->form, across, Allgatherv, allgatherv, in->memory, sent, from, out->memory, out->counts, out->places, to);
+    case kAlltoall: CALL(w->form, across, Alltoall, alltoall, in->memory, sent, from, out->memory, come, to);
     case kAlltoallv:
-      CALL(Alltoallv, alltoallv, in->memory, in->counts, in->places, from, out->memory, out->counts, out->places, to);
+      CALL(w->form, across, Alltoallv, alltoallv, in->memory, in->counts, in->places, from, out->memory, out->counts, out->places,
+           to);
     case kAlltoallw:
-      CALL(Alltoallw, alltoallw, in->memory, in->counts, in->bytes, in->types, out->memory, out->counts, out->bytes, out->types);
+      CALL(w->form, across, Alltoallw, alltoallw, in->memory, in->counts, in->places_in_bytes, in->types, out->memory, out->counts,
+           out->places_in_bytes, out->types);
     default:
       if (w->form == 1) MPI_Ibarrier(across, &request), MPI_Wait(&request, MPI_STATUS_IGNORE);
       else MPI_Barrier(across);
@@ -194,6 +135,11 @@ static int blocks_taken(const struct what* w) {
   return place == kOther;
 }
 
+static enum order order_of(enum call call) {
+  if (call == kAlltoallw) return kOfOwnTypes;
+  return call == kGatherv || call == kScatterv || call == kAllgatherv || call == kAlltoallv ? kBackwards : kInRow;
+}
+
 static void one_call(const struct what* w) {
   static unsigned char *sent, *kept, *got, *want;
   if (sent == NULL)
@@ -205,8 +151,8 @@ static void one_call(const struct what* w) {
   const int* const givers = from_root ? &member[other][w->root] : member[other];
   for (int b = 0; b < takes; ++b) taken[b] = pairs_in(w, givers[b], other, to_one ? rank : 0);
   struct side in = {.memory = sent, .types = {MPI_INT}}, out = {.memory = got, .types = {MPI_INT}};
-  lay_out(&in, w->call, gives, given, (rank + (int)w->call) % 2);
-  lay_out(&out, w->call, takes, taken, (rank / 2 + w->length) % 2);
+  lay_out(&in, order_of(w->call), gives, given, (rank + (int)w->call) % 2);
+  lay_out(&out, order_of(w->call), takes, taken, (rank / 2 + w->length) % 2);
   const size_t used = (size_t)(16 * (w->length + 2) * ranks);
   memset(sent, 0x5A, used), memset(got, 0x6B, used), memset(want, 0x6B, used);
   for (int b = 0; b < gives; ++b) write_block(sent, &in, b, given[b], rank, to_one ? member[other][b] : 0);

@@ -19,23 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kMost = 32, kLongest = 20000, kBytes = 16 * kLongest };
+#include "blocks.h"
+
 enum call { kAllgather, kAllgatherv, kAlltoall, kAlltoallv, kAlltoallw, kCalls };
 static const char* const names[kCalls] = {"allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"};
 
-static int rank, ranks, sources, destinations, source[kMost], destination[kMost];
-static MPI_Datatype gapped; /* a pair of ints, and a gap as long as one */
-
-static void fail(const char* what, const char* where) {
-  fprintf(stderr, "rank %d: %s: %s\n", rank, where, what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static unsigned mixed(unsigned a, unsigned b, unsigned c) {
-  unsigned bits = a * 2654435761u + b * 40503u + c * 9176u;
-  bits ^= bits >> 15;
-  return bits * 2246822519u >> 7;
-}
+static int sources, destinations, source[kMost], destination[kMost];
 
 /* Pairs of ints in a block. A block that goes to all has no `to`. */
 static int pairs_in(enum call call, int length, int from, int to) {
@@ -45,72 +34,21 @@ static int pairs_in(enum call call, int length, int from, int to) {
              : (int)(mixed((unsigned)from, call == kAllgatherv ? 7u : (unsigned)to, 5u) % (unsigned)length) + 1;
 }
 
-/* One side of a call: a block for each neighbour, dense or with gaps in every pair. */
-struct side {
-  int blocks, counts[kMost], places[kMost];
-  MPI_Aint bytes[kMost];
-  MPI_Datatype types[kMost];
-  unsigned char* memory;
-};
-
-static int pair_bytes(MPI_Datatype type) { return type == gapped ? 12 : 8; }
-
-static void lay_out(struct side* side, enum call call, int blocks, const int* pairs, int gaps) {
-  side->blocks = blocks;
-  int at = 0; /* in pairs; the last block comes first, and there are gaps, if the call has places */
-  const int in_row = call == kAllgather || call == kAlltoall;
-  for (int i = 0; i < blocks; ++i) {
-    const int b = in_row ? i : blocks - 1 - i;
-    const int by_itself = call == kAlltoallw && (b + rank) % 2 == 0;
-    side->types[b] = gaps != by_itself ? gapped : MPI_INT;
-    side->counts[b] = side->types[b] == gapped ? pairs[b] : 2 * pairs[b];
-    side->places[b] = side->types[b] == gapped ? at : 2 * at;
-    side->bytes[b] = call == kAlltoallw ? 12 * at : at * pair_bytes(side->types[b]);
-    at += pairs[b] + (in_row ? 0 : 2);
-  }
-}
-
-static void write_block(unsigned char* memory, const struct side* side, int b, int pairs, int from, int to) {
-  for (int k = 0; k < pairs; ++k) {
-    const int values[2] = {from * 1000003 + to * 10007 + k, k * 31 + from};
-    memcpy(memory + side->bytes[b] + k * pair_bytes(side->types[b]), values, sizeof values);
-  }
-}
-
-#if MPI_VERSION >= 4
-#define PERSISTENT(name, ...)                                                             \
-  MPI_##name##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &request);                          \
-  for (int i = 0; i < 2; ++i) MPI_Start(&request), MPI_Wait(&request, MPI_STATUS_IGNORE); \
-  MPI_Request_free(&request)
-#else
-#define PERSISTENT(name, ...) MPI_##name(__VA_ARGS__, comm)
-#endif
-#define CALL(name, stem, ...)                 \
-  if (form == 0) {                            \
-    MPI_##name(__VA_ARGS__, comm);            \
-  } else if (form == 1) {                     \
-    MPI_I##stem(__VA_ARGS__, comm, &request); \
-    MPI_Wait(&request, MPI_STATUS_IGNORE);    \
-  } else {                                    \
-    PERSISTENT(name, __VA_ARGS__);            \
-  }                                           \
-  break
-
 static void make(MPI_Comm comm, enum call call, int form, struct side* in, struct side* out) {
   MPI_Request request;
   const int sent = in->blocks > 0 ? in->counts[0] : 0, come = out->blocks > 0 ? out->counts[0] : 0;
   const MPI_Datatype from = in->blocks > 0 ? in->types[0] : MPI_INT, to = out->blocks > 0 ? out->types[0] : MPI_INT;
   switch (call) {
-    case kAllgather: CALL(Neighbor_allgather, neighbor_allgather, in->memory, sent, from, out->memory, come, to);
+    case kAllgather: CALL(form, comm, Neighbor_allgather, neighbor_allgather, in->memory, sent, from, out->memory, come, to);
     case kAllgatherv:
-      CALL(Neighbor_allgatherv, neighbor_allgatherv, in->memory, sent, from, out->memory, out->counts, out->places, to);
-    case kAlltoall: CALL(Neighbor_alltoall, neighbor_alltoall, in->memory, sent, from, out->memory, come, to);
+      CALL(form, comm, Neighbor_allgatherv, neighbor_allgatherv, in->memory, sent, from, out->memory, out->counts, out->places, to);
+    case kAlltoall: CALL(form, comm, Neighbor_alltoall, neighbor_alltoall, in->memory, sent, from, out->memory, come, to);
     case kAlltoallv:
-      CALL(Neighbor_alltoallv, neighbor_alltoallv, in->memory, in->counts, in->places, from, out->memory, out->counts, out->places,
-           to);
+      CALL(form, comm, Neighbor_alltoallv, neighbor_alltoallv, in->memory, in->counts, in->places, from, out->memory, out->counts,
+           out->places, to);
     default:
-      CALL(Neighbor_alltoallw, neighbor_alltoallw, in->memory, in->counts, in->bytes, in->types, out->memory, out->counts,
-           out->bytes, out->types);
+      CALL(form, comm, Neighbor_alltoallw, neighbor_alltoallw, in->memory, in->counts, in->bytes, in->types, out->memory,
+           out->counts, out->bytes, out->types);
   }
 }
 
@@ -124,8 +62,9 @@ static void one_call(MPI_Comm comm, enum call call, int form, int length, const 
     given[b] = to_all || destination[b] != MPI_PROC_NULL ? pairs_in(call, length, rank, to_all ? 0 : destination[b]) : length;
   for (int b = 0; b < sources; ++b) taken[b] = source[b] == MPI_PROC_NULL ? length : pairs_in(call, length, source[b], rank);
   struct side in = {.memory = sent}, out = {.memory = got};
-  lay_out(&in, call, blocks, given, (rank + (int)call) % 2);
-  lay_out(&out, call, sources, taken, (rank / 2 + length) % 2);
+  const enum order order = call == kAllgather || call == kAlltoall ? kInRow : call == kAlltoallw ? kOfOwnTypes : kBackwards;
+  lay_out(&in, order, blocks, given, (rank + (int)call) % 2);
+  lay_out(&out, order, sources, taken, (rank / 2 + length) % 2);
   const size_t used = (size_t)(16 * (length + 2) * kMost);
   memset(sent, 0x5A, used), memset(got, 0x6B, used), memset(want, 0x6B, used);
   for (int b = 0; b < blocks; ++b) write_block(sent, &in, b, given[b], rank, to_all ? 0 : destination[b]);

@@ -15,18 +15,8 @@ RANKS = 5
 
 
 @pytest.fixture
-def intercomm(launch, compile_mpi):
-    """Returns a function that runs a part of intercomm.c, checks that all ranks are right, and returns the trace."""
-
-    def run_part(name: str, part: str, ranks: int = RANKS, **variables: str) -> str:
-        flavour = flavours.find(name)
-        compiled = compile_mpi(flavour, SOURCE.read_text(), "intercomm")
-        variables = {"COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}
-        done = launch(flavour, ranks, part, program=[compiled], **variables)
-        assert done.returncode == 0 and done.stdout.count("is right") == ranks, done.stdout + done.stderr
-        return done.stderr
-
-    return run_part
+def intercomm(run_part):
+    return lambda name, part, ranks=RANKS, **variables: run_part(SOURCE, name, ranks, part, **variables)
 
 
 def calls(trace: str, call: str, how: str) -> int:
@@ -115,18 +105,12 @@ def test_check_names_both_calls(launch, compile_mpi, name):
 # Debian's MPICH 4.0 cannot spawn.
 @pytest.mark.parametrize("case", ["both", "bare children", *(pytest.param(case, marks=pytest.mark.full) for case in ("bare parents", "disabled children"))])
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi", *DEBIAN[1:]])
-def test_spawned(run, compile_mpi, tmp_path, name, case):
+def test_spawned(run, compile_mpi, other_world, name, case):
     """The other side may have no Copse, so nobody asks it, and all calls are the MPI's."""
     flavour = flavours.find(name)
-    program, children = compile_mpi(flavour, SOURCE.read_text(), "intercomm"), tmp_path / "children.sh"
-    setting = {"bare children": "unset LD_PRELOAD", "disabled children": "export COPSE_DISABLE=1"}.get(
-        case, f"export LD_PRELOAD={flavour.preload}"
-    )
-    children.write_text(f'#!/bin/sh\n{setting}\nexec "{program}"\n')
-    children.chmod(0o755)
-    preload = {} if case == "bare parents" else {"LD_PRELOAD": str(flavour.preload)}
-    spawns = {"I_MPI_SPAWN": "on"} if name == "impi" else {}  # otherwise Intel MPI crashes when it spawns
-    command = flavour.command(2, [program, "spawn", children], crowded=True, variables={"COPSE_TRACE": "1", **preload, **spawns})
+    program = compile_mpi(flavour, SOURCE.read_text(), "intercomm")
+    children, variables = other_world(flavour, program, case)
+    command = flavour.command(2, [program, "spawn", children], crowded=True, variables={"COPSE_TRACE": "1", **variables})
     done = run(command, env=flavour.environment(), timeout=60)
     assert done.returncode == 0 and done.stdout.count("rank 0 is right") == 1, done.stdout + done.stderr
     if name == "openmpi" and case == "bare parents":

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,18 +20,8 @@ ROW = r"^copse: neighbor_alltoall +{} +(\d+) +\d+ "
 
 
 @pytest.fixture
-def neighbors(launch, compile_mpi):
-    """Returns a function that runs a part of neighbors.c, checks that all ranks are right, and returns the trace."""
-
-    def run_part(name: str, ranks: int, part: str, **variables: str) -> str:
-        flavour = flavours.find(name)
-        compiled = compile_mpi(flavour, SOURCE.read_text(), "neighbors")
-        variables = {"COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}
-        done = launch(flavour, ranks, part, program=[compiled], **variables)
-        assert done.returncode == 0 and done.stdout.count("is right") == ranks, done.stdout + done.stderr
-        return done.stderr
-
-    return run_part
+def neighbors(run_part):
+    return partial(run_part, SOURCE)
 
 
 def calls(trace: str, how: str) -> int:

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from collectives import passed
+from collectives import SPAWNS, passed
 from marked import marked
 
 from copse import flavours, paths
@@ -19,7 +19,6 @@ SOURCE = Path(__file__).with_name("outside.c")
 MARK = "TEST_OF_OUTSIDE"
 SERVED = ("barrier", "broadcast", "reduce", "allreduce", "reduce_scatter")
 WITH_SESSIONS = ("mpich", "impi", "openmpi")
-SPAWNS = {"impi": {"I_MPI_SPAWN": "on"}}  # otherwise Intel MPI crashes when it spawns
 
 
 def preloads(flavour) -> str:

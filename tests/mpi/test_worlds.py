@@ -17,7 +17,6 @@ from copse import flavours
 SOURCE = Path(__file__).with_name("worlds.c")
 RANKS = 2
 APART = "ranks of another MPI_COMM_WORLD"
-VARIABLES = {"impi": {"I_MPI_SPAWN": "on"}}  # otherwise Intel MPI crashes when it spawns
 RAN = r"^copse: {} +\w+ (line|slot|get|put)"
 
 # Debian's MPICH 4.0 cannot spawn.
@@ -27,16 +26,11 @@ CASES = [("mpich", "both"), ("mpich", "bare children"), ("mpich", "bare parents"
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_worlds_that_merge(run, compile_mpi, tmp_path, name, case):
+def test_worlds_that_merge(run, compile_mpi, other_world, name, case):
     flavour = flavours.find(name)
-    program, children = compile_mpi(flavour, SOURCE.read_text(), "worlds"), tmp_path / "children.sh"
-    setting = {"bare children": "unset LD_PRELOAD", "disabled children": "export COPSE_DISABLE=1"}.get(
-        case, f"export LD_PRELOAD={flavour.preload}"
-    )
-    children.write_text(f'#!/bin/sh\n{setting}\nexec "{program}"\n')
-    children.chmod(0o755)
-    preload = {} if case == "bare parents" else {"LD_PRELOAD": str(flavour.preload)}
-    variables = {"COPSE_TRACE": "1", **preload, **VARIABLES.get(name, {})}
+    program = compile_mpi(flavour, SOURCE.read_text(), "worlds")
+    children, variables = other_world(flavour, program, case)
+    variables = {"COPSE_TRACE": "1", **variables}
     done = run(flavour.command(RANKS, [program, children], crowded=True, variables=variables), env=flavour.environment(), timeout=60)
     assert done.returncode == 0 and "parents: right" in done.stdout and "children: right" in done.stdout, done.stdout + done.stderr
     if name == "openmpi" and case == "bare parents":
@@ -48,14 +42,12 @@ def test_worlds_that_merge(run, compile_mpi, tmp_path, name, case):
 
 @pytest.mark.parametrize("join", ["pays", "2"])
 @pytest.mark.parametrize("case", ["both", "bare children"])
-def test_worlds_that_merge_before_copse_begins(run, compile_mpi, tmp_path, case, join):
+def test_worlds_that_merge_before_copse_begins(run, compile_mpi, other_world, case, join):
     """No question goes to ranks of another world, which may have no Copse."""
     flavour = flavours.find("mpich")
-    program, children = compile_mpi(flavour, SOURCE.read_text(), "worlds"), tmp_path / "children.sh"
-    preload = "unset LD_PRELOAD" if case == "bare children" else f"export LD_PRELOAD={flavour.preload}"
-    children.write_text(f'#!/bin/sh\n{preload}\nexec "{program}"\n')
-    children.chmod(0o755)
-    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_JOIN": join}
+    program = compile_mpi(flavour, SOURCE.read_text(), "worlds")
+    children, variables = other_world(flavour, program, case)
+    variables = {"COPSE_TRACE": "1", "COPSE_JOIN": join, **variables}
     done = run(flavour.command(RANKS, [program, children], crowded=True, variables=variables), env=flavour.environment(), timeout=60)
     assert done.returncode == 0 and "parents: right" in done.stdout and "children: right" in done.stdout, done.stdout + done.stderr
 
