@@ -94,7 +94,7 @@ std::vector<const Algorithm*> light_rows() {
   return result;
 }
 
-TEST_P(Scale, OneRankOf4096CostsItsSteps) { expect_light(*GetParam(), 4096, 20); }
+TEST_P(Scale, RanksOf4096CostTheirSteps) { expect_light(*GetParam(), 4096, 20); }
 
 INSTANTIATE_TEST_SUITE_P(Light, Scale, testing::ValuesIn(light_rows()), label);
 

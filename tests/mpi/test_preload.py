@@ -10,6 +10,7 @@ from copse import flavours, paths
 
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 OF_MPI_4 = {"orders", "order-threads", "session-last"}  # Open MPI 4.1 has neither persistent collectives nor sessions
+SELDOM = "were freed by all ranks at once"  # a complaint of the part "rare"
 MATRIX_OF = {"matrix": ["world"]}  # parts for which one kind of communicator is enough
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
@@ -24,6 +25,10 @@ def test_part(launch, flavour, part):
     skip_what_is_new(flavour, part)
     few = MATRIX_OF.get(part, []) if flavour.name == "mpich-debian" else []  # its waiting ranks keep their processors
     done = launch(flavour, 3, part, *few)
+    if SELDOM in done.stderr:  # whether ranks free at once is the MPI's affair
+        done = launch(flavour, 3, part, LD_PRELOAD="", **BARE)
+        assert SELDOM in done.stderr, "without Copse they do"
+        pytest.skip(f"under {flavour.name}, ranks seldom free a communicator at once, with and without Copse")
     assert passed(done, part), done.stdout + done.stderr
 
 

@@ -71,6 +71,7 @@ static void connect_once_more(MPI_Comm sides, int child) {
     MPI_Get_count(&status, MPI_CHAR, &any);
   }
   MPI_Bcast(&any, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (rank == 0 && !child) printf("parents: %s\n", any ? "a port" : "no port"), fflush(stdout);
   if (!any) return;
   if (child) MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &connected);
   else MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &connected);

@@ -28,8 +28,11 @@ import leftovers
 import mpi_groups
 import ranks
 import strangers
-from groups import Group, Workshop
+from groups import ROOT, Group, Workshop
 
+from copse.tables import GrowingTable
+
+DOCUMENT = ROOT / "docs" / "soak.md"
 LOOK_SECONDS = 0.5
 KINDS = {kind.__name__: (ranks.Ranks, kind) for kind in ranks.KINDS}
 KINDS |= {kind.__name__: (mpi_groups.Program, kind) for kind in mpi_groups.KINDS}
@@ -121,16 +124,14 @@ class Soak:
             self.defects.append(defect)
             print(f"DEFECT: {defect.text}", flush=True)
 
-    def table(self) -> list[str]:
+    def table(self) -> GrowingTable:
         hows = {how for _, how in self.ends}
         columns = [*(how for how in ENDS if how in hows), *sorted(hows.difference(ENDS))]
         defects = Counter(defect.kind for defect in self.defects)
-        lines = [("", "groups", *columns, "defects")]
+        table = GrowingTable(["", "groups", *columns, "defects"])
         for kind in [*self.kinds, *(kind for kind in defects if kind not in self.kinds)]:
-            lines.append((kind, self.groups[kind], *(self.ends[kind, how] or "" for how in columns), defects[kind]))
-        widths = [max(len(str(cell)) for cell in column) for column in zip(*lines, strict=True)]
-        return ["  ".join([kind.ljust(widths[0]), *(str(cell).rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])
-                for kind, *cells in lines]  # fmt: skip
+            table.put([kind, str(self.groups[kind]), *(str(self.ends[kind, how] or "") for how in columns), str(defects[kind])])
+        return table
 
     def as_json(self) -> dict:
         kinds = {}
@@ -152,6 +153,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=[*KINDS, *FOR_ITS_TEST], metavar="KIND", help=f"one kind of {', '.join(KINDS)}")
     parser.add_argument("--patience", type=float, default=20, help="seconds that the processes of a group may go on after its end")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes the counts and the defects there, too")
+    parser.add_argument("--document", action="store_true", help=f"writes the table into {DOCUMENT.name}, too")
     return parser.parse_args()
 
 
@@ -166,12 +168,13 @@ def main() -> int:
         kinds = [options.only] if options.only else [kind for kind in KINDS if kind not in missing]
         soak = Soak(shop, leftovers.Watch(options.patience, shop.run), kinds, options.seed, begin + 60 * options.minutes)
         soak.run(options.groups)
-    print("\n".join(soak.table()))
-    for kind, reason in missing.items():
-        print(f"{kind} is left out: {reason}")
-    print(f"shared memory of the machine: {shared_kibibytes() - before:+} KiB (of all programs, and of files that an MPI leaves)")
-    print(f"{sum(soak.groups.values())} groups from number {options.seed} on, {(time.monotonic() - begin) / 60:.1f} minutes: "
-          f"{len(soak.defects)} defects")  # fmt: skip
+    table, about = soak.table(), [f"{kind} is left out: {reason}." for kind, reason in missing.items()]
+    about.append(f"Shared memory of the machine: {shared_kibibytes() - before:+} KiB (of all programs, and of files that an MPI leaves).")
+    about.append(f"{sum(soak.groups.values())} groups from number {options.seed} on, {(time.monotonic() - begin) / 60:.1f} minutes: "
+                 f"{len(soak.defects)} defects.")  # fmt: skip
+    print("\n".join(about))
+    if options.document:
+        table.write(DOCUMENT, "soak", about)
     if options.json:
         options.json.write_text(json.dumps({**soak.as_json(), "left_out": missing}, indent=2))
     return 1 if soak.defects else 0

@@ -1,4 +1,4 @@
-"""What the scripts in bench/ have in common: they start programs, print a table row by row, and write it into a document."""
+"""What the scripts in bench/ and the soak have in common: they start programs, print a table row by row, and write it into a document."""
 
 import os
 import shlex
@@ -46,6 +46,15 @@ def chosen_cells(mpis: Sequence[str], ranks: str, numbers: str, what: str) -> It
                 yield flavour, count, number
 
 
+def commit() -> str:
+    """Names the checkout's commit, and says if there are changes. Empty where there is no git."""
+    try:
+        done = subprocess.run(["git", "-C", paths.ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    except OSError:
+        return ""
+    return f", commit {done.stdout.strip()}" if done.returncode == 0 else ""
+
+
 class GrowingTable:
     """A table in Markdown, which is printed as it grows."""
 
@@ -60,7 +69,7 @@ class GrowingTable:
 
     def write(self, document: Path, name: str, about: Sequence[str] = ()) -> None:
         """Puts the table between the document's marks of that name, below a line that says how, when and where it was made."""
-        command = shlex.join([f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+        command = shlex.join([str(Path(sys.argv[0]).resolve().relative_to(paths.ROOT)), *sys.argv[1:]])
         machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
-        written = f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}."
+        written = f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}{commit()}."
         readme.write(document, "\n".join([written, "", *about, *([""] if about else []), *self.lines]), name)
