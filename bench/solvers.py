@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures two applications that live on short allreduces, with dedicated collective processors and without (bench/solvers.c).
 
-Conjugate gradients, blocking and pipelined, and a barotropic solver as in POP, with blocking and with started allreduces. Each MPI runs
-bare, with Copse, and with Copse and a helper, in turn. The ranks of these have all processors but one, which is the helper's, or idle. A
-fourth and a fifth side give the ranks all processors, since that is what a helper costs. *Share* is the part of the time that rank 0
-spent in calls of collectives. *Result* compares the sum over the solution with the first side's.
+Conjugate gradients, blocking and pipelined, and a barotropic solver as in POP, with blocking and with started allreduces. Each MPI
+runs bare, with Copse, and with Copse and a helper, in turn. The ranks of these have all processors but one, which is the helper's, or
+idle. A fourth and a fifth side give the ranks all processors, since that is what a helper costs. *Share* is the part of the time that
+rank 0 spent in calls of collectives. *Result* compares the sum over the solution with the first side's. It is an error if a method
+starts calls and the helper makes none of them.
 
     build/venv/bin/python bench/solvers.py [--against mpich,impi,openmpi] [--side 64] [--ranks N] [--rounds 5] [--document]
 """
@@ -23,6 +24,7 @@ SOURCE = Path(__file__).with_suffix(".c")
 DOCUMENT = paths.ROOT / "docs" / "collective-processors.md"
 METHODS = ("cg", "cg-pipelined", "pop", "pop-started")
 STEPS = 200  # of pop
+STARTING = ("cg-pipelined", "pop-started")  # the others block in every call, and a helper has nothing to do
 TIMEOUT = 300  # seconds of a launch
 COLUMNS = ["MPI", "ranks", "method", "side", "processors of the ranks", "ms, least", "ms, median", "share", "result"]
 
@@ -43,13 +45,24 @@ def sides_of() -> list[Side]:
     return [Side("bare", 1), Side("Copse", 1, True), Side("Copse, a helper", 1, True, helper), Side("bare", 0), Side("Copse", 0, True)]
 
 
-def launch(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int) -> None:
+def command_of(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int, **more: str) -> list[str]:
+    """Returns the command that runs bench/solvers.c, with more variables for its ranks."""
     usable = sorted(os.sched_getaffinity(0))
     processors = usable[: max(1, len(usable) - side.spare)]
-    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", **side.variables} if side.preload else {}
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", **side.variables, **more} if side.preload else {}
     program = [str(flavour.program(SOURCE, "-lm")), method, str(points), str(STEPS)]
     command = flavour.command(ranks, program, crowded=ranks > len(processors), variables=variables)
-    command = ["taskset", "-c", ",".join(map(str, processors)), *command]
+    return ["taskset", "-c", ",".join(map(str, processors)), *command]
+
+
+def require_served(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int) -> None:
+    """Sees that the helper of a side makes calls. A launch of its own is traced, because that takes time."""
+    traced = command_of(flavour, side, ranks, method, points, COPSE_TRACE="1")
+    tables.require_served(f"{flavour.title}, {method}, {side.title}", traced, flavour.environment(), TIMEOUT)
+
+
+def launch(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int) -> None:
+    command = command_of(flavour, side, ranks, method, points)
     printed = tables.output_of(side.title, command, flavour.environment(), TIMEOUT)
     found = next(json.loads(line) for line in printed.splitlines() if line.startswith("{"))
     side.seconds.append(found["seconds"])
@@ -63,6 +76,9 @@ def verdict(total: float, first: float) -> str:
 
 def measure(flavour: flavours.Flavour, ranks: int, method: str, points: int, rounds: int) -> list[list[str]]:
     sides = sides_of()
+    for side in sides:
+        if "COPSE_COLLECTIVE_PROCESSORS" in side.variables and method in STARTING:
+            require_served(flavour, side, ranks, method, points)
     for _ in range(rounds):
         for side in sides:
             launch(flavour, side, ranks, method, points)

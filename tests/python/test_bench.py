@@ -13,8 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, bench_report, flavours, ft, native, paths, quiet, readme, upc_bench, upc_suite, upc_uoms
+from copse import bench, bench_report, flavours, ft, native, overlap, paths, quiet, readme, tables, upc_bench, upc_suite, upc_uoms
 from copse.errors import CopseError
+
+sys.path.insert(0, str(paths.ROOT / "bench"))
+import solvers  # noqa: E402
 
 GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
 OPERATIONS = ("barrier", "bcast", "allgather", "alltoallw")
@@ -236,6 +239,11 @@ def test_sizes_and_times_read_well():
         (["--table", "tuning.json"], ["--table", "--regret"]),
         (["--suite"], ["--suite", "--upc"]),
         (["--overlap", "--batches", "2"], ["--batches", "--overlap"]),
+        (["--overlap", "--ranks", "1"], ["alone", "--ranks 2"]),
+        (["--overlap", "--ranks", "2,3"], ["one number of ranks", "--ranks 2"]),
+        (["--overlap", "--compute", "0"], ["no computation", "--compute 50"]),
+        (["--overlap", "--document", "absent.md"], ["absent.md", "collective-processors.md"]),
+        (["--document", "README.md"], ["--document", "--overlap"]),
         (["--upc", "--quick"], ["--quick", "--upc"]),
         (["--regret", "--launches", "2"], ["--launches", "--regret"]),
         (["--regret", "--against", "mpich,impi"], ["one MPI", "--against mpich"]),
@@ -325,13 +333,69 @@ def test_every_mpi_is_measured_and_written(copse, tmp_path):
     assert {"allgather", "all"} <= {mean["operation"] for mean in result["geometric_means"]}
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a helper needs a processor of its own")
+NEEDS_TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a helper needs a processor of its own")
+
+
+@NEEDS_TWO
 def test_overlap_is_measured_for_every_way(copse, tmp_path):
-    done = copse("bench", "--overlap", "--quick", "--against", "mpich", "--compute", "5", "--output", tmp_path)
+    """The command itself fails if a helper makes no calls."""
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- overlap:begin -->\n<!-- overlap:end -->\nafter\n")
+    done = copse("bench", "--overlap", "--quick", "--against", "mpich", "--compute", "5", "--output", tmp_path, "--document", page)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "overlap.json").read_text())["results"]["8"]
-    assert list(rows) == ["mpich", "mpich, its own thread", "mpich+copse", "mpich+copse, COPSE_PROGRESS=thread", "mpich+copse, a helper"]
-    assert all(row["latency_us"] > 0 and 0 <= row["hidden"] <= 1 for row in rows.values())
+    threads = sorted({len(os.sched_getaffinity(0)) - 1, 2})
+    of_library = [way.title for count in threads for way in overlap.ways_of_threads(count)]
+    of_mpi = ["mpich", "mpich, its own thread", "mpich+copse", "mpich+copse, COPSE_PROGRESS=thread", "mpich+copse, a helper"]
+    assert list(rows) == [*of_mpi, *of_library] and f"C library, {threads[0]} thread" in of_library[0]
+    assert [title for title, row in rows.items() if row["helpers"]] == [title for title in rows if title.endswith("a helper")]
+    for title, row in rows.items():
+        assert row["latency_us"]["least"] <= row["latency_us"]["median"] and {*row["hidden"]} == {*overlap.WAYS}, title
+        assert list(row["added_us"]) == ["0", "1", "2", "4", "5"] and row["added_us"]["5"] == row["overhead_us"]["wait"], title
+        assert row["to_hide_us"] is None or 0 <= row["too_short_us"] < row["to_hide_us"] < 5, title
+    before, _, about, *lines, _, after = page.read_text().splitlines()
+    assert (before, after) == ("before", "after") and "--document page.md`" in about and "MPICH" in about
+    assert [line.split(" | ")[1] for line in lines[3:]] == list(rows)
+
+
+@NEEDS_TWO
+def test_a_helper_hides_what_a_blocking_call_adds():
+    """One thread, and one that serves it: 256 KiB are copied behind the computation, or after it."""
+    ways = overlap.ways_of_threads(1)
+    found = overlap.measure(ways, 256 << 10, [0.0, 100.0, 300.0], 2, lambda _: None)
+    alone, helped = (found[way.title] for way in ways)
+    assert helped["hidden"]["wait"] > helped["hidden"]["blocking"], found
+    assert helped["hidden"]["wait"] > alone["hidden"]["wait"], found
+
+
+def test_the_computation_that_hides_a_call():
+    assert overlap.sweep(5) == [0, 1, 2, 4, 5] and overlap.sweep(1) == [0, 1] and overlap.sweep(0.5) == [0, 0.5]
+    falling = {0.0: [3.0], 1.0: [2.0], 2.0: [1.1], 4.0: [1.0], 5.0: [1.05]}
+    assert overlap.time_to_hide(falling) == (2, 1)  # 0.1 is less than 5 % of 3
+    assert overlap.time_to_hide({**falling, 5.0: [0.1]}) == (None, 4)  # it still falls
+    assert overlap.time_to_hide({time: [3.0] for time in falling}) == (None, 5)  # nothing is hidden
+    scattered = {0.0: [9.0, 9.0, 9.0], 1.0: [3.0, 2.0, 9.0], 2.0: [1.0, 1.0, 9.0], 4.0: [1.0, 1.0, 1.0]}
+    assert overlap.time_to_hide(scattered) == (2, 1)
+    assert overlap.time_to_hide({**scattered, 1.0: [1.2, 2.4, 3.6]}) == (1, 0)  # launches differ by as much
+
+
+def test_a_program_that_no_helper_serves_is_told():
+    """Blocking conjugate gradients start no call, pipelined ones do. A rank alone has no helper."""
+    flavour, [side] = flavours.find("mpich"), [side for side in solvers.sides_of() if "helper" in side.title]
+    solvers.require_served(flavour, side, 2, "cg-pipelined", 8)
+    with pytest.raises(CopseError, match="helpers made none of its calls .1 on each node"):
+        solvers.require_served(flavour, side, 2, "cg", 8)
+    with pytest.raises(CopseError, match="helpers made none of its calls .none for a rank that is alone"):
+        solvers.require_served(flavour, side, 1, "cg-pipelined", 8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [("0 0 8 10 1 0", "RANKS(1-256)"), ("1 2 8 10 1 0", "HELPERS(0-1)"), ("1 1 8", "MICROSECONDS...")],
+)
+def test_the_c_librarys_program_says_what_it_needs(arguments, complaint):
+    done = subprocess.run([tables.built(overlap.THREADS), *arguments.split()], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and complaint in done.stderr
 
 
 UPC_LINES = [
@@ -500,20 +564,6 @@ def test_busy_machines_are_measured():
     assert all(len(row) == len(rows[0]) and float(row[3]) > 0 and float(row[4]) > 0 for row in rows[2:])
 
 
-def test_solvers_give_the_same_with_helpers():
-    """Started allreduces, by whomever they are made, change no bit of the barotropic solver."""
-    sums = {}
-    for method in ("pop", "pop-started", "cg-pipelined"):
-        command = [sys.executable, paths.ROOT / "bench/solvers.py", "--against", "mpich", "--ranks", "2", "--side", "8", "--rounds", "1", "--methods", method]
-        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)
-        assert done.returncode == 0, done.stdout + done.stderr
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
-        assert [row[3] for row in rows] == ["bare", "Copse", "Copse, a helper", "bare", "Copse"]
-        sums[method] = {row[-1] for row in rows}
-    assert sums["pop"] == sums["pop-started"] == {"the same bits"}
-    assert sums["cg-pipelined"] == {"the same bits"}  # two ranks: there is one order of a sum
-
-
 def test_lives_of_communicators_are_measured():
     """Every kind at every number of calls, and the number from which Copse is ahead."""
     command = [sys.executable, paths.ROOT / "bench/communicators.py", "--ranks", "4", "--calls", "1,70", "--launches", "1", "--rounds", "3",
@@ -533,6 +583,17 @@ def rows_of(script: str, *options: str) -> list[list[str]]:
     done = subprocess.run([sys.executable, paths.ROOT / "bench" / script, *options], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+
+
+def test_solvers_give_the_same_with_helpers():
+    """By whomever allreduces are made, no bit changes: with two ranks there is one order of a sum. The script fails if its helper makes
+    no call of a method that starts some."""
+    assert {*solvers.STARTING} == {"cg-pipelined", "pop-started"}
+    options = ("--against", "mpich", "--ranks", "2", "--side", "8", "--rounds", "1", "--methods")
+    rows = [row for method in solvers.METHODS for row in rows_of("solvers.py", *options, method)]
+    sides = [(row[2], row[3]) for row in rows]
+    assert sides == [(method, side.title) for method in solvers.METHODS for side in solvers.sides_of()]
+    assert {row[-1] for row in rows} == {"the same bits"}
 
 
 def test_upc_is_summed_up():

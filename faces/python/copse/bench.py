@@ -56,7 +56,7 @@ IMB_OPERATIONS = (*QUICK_OPERATIONS, "gather", "gatherv", "scatter", "scatterv",
 MODES = ("warm", "cold")
 SIZES = (8, 512, 4096, 32768, 262144, 1048576, 4194304)
 PEERS = ("mpich", "impi", "openmpi")
-UNPUBLISHED = {"COPSE_JOIN", "COPSE_QUIET"}  # these are set anyhow, or change nothing that --readme publishes
+UNPUBLISHED = {"COPSE_JOIN", "COPSE_QUIET"}  # these are set anyhow, or change nothing that --readme and --document publish
 LAUNCH_TIMEOUT = 1800  # seconds
 WATCH_SECONDS = 8  # to find the usual state of the machine
 TRIES = 6  # of a launch that still has cells without a batch in the usual state
@@ -277,13 +277,13 @@ def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) 
 # What is measured instead if one of these options is given, and which other options that has.
 INSTEAD = {
     "regret": {"operations", "sizes", "ranks", "mode", "cache", "against", "heap", "nodes", "rate", "patience", "busy", "quick", "table", "learning", "into"},
-    "overlap": {"sizes", "ranks", "against", "launches", "quick", "compute"},
+    "overlap": {"sizes", "ranks", "against", "launches", "quick", "compute", "document"},
     "ft": {"ranks", "against", "heap", "launches", "patience", "busy", "quick"},
     "suite": {"upc", "sizes", "ranks", "launches", "patience", "busy"},
     "uoms": {"upc", "ranks", "patience", "busy", "nodes", "rate"},
     "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy", "nodes", "rate"},
 }
-ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "suite": "upc", "uoms": "upc", "rate": "nodes"}
+ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "document": "overlap", "suite": "upc", "uoms": "upc", "rate": "nodes"}
 
 
 def is_given(context: typer.Context, name: str) -> bool:
@@ -357,7 +357,8 @@ def bench_command(
     table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
     overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,
-    compute: Annotated[float, typer.Option(min=0, help="with --overlap: microseconds of computation in each iteration")] = 50,
+    compute: Annotated[float, typer.Option(min=0, help="with --overlap: the most microseconds of computation in an iteration; shorter ones are measured, too")] = 50,
+    document: Annotated[Path | None, typer.Option(help="with --overlap: write the result between the marks of this document, docs/collective-processors.md")] = None,
     into: Annotated[
         Path | None, typer.Option("--readme", help="write the result between the marks of this README.md and of the docs/measurements.md beside it (needs --own)")
     ] = None,
@@ -365,10 +366,11 @@ def bench_command(
     """Measure MPIs side by side, bare and with Copse. Writes a table, results.json, CSV files and plots."""
     refuse_idle_options(context)
     files.require_folder(output)
-    if into is not None and not into.is_file():
-        raise CopseError(f"there is no {into}", "give the README.md of a checkout")
-    if into is not None:
-        variables.refuse(UNPUBLISHED, "changes what is measured, and the text would not say so")
+    for page, name in ((into, "README.md"), (document, "docs/collective-processors.md")):
+        if page is not None and not page.is_file():
+            raise CopseError(f"there is no {page}", f"give the {name} of a checkout")
+        if page is not None:
+            variables.refuse(UNPUBLISHED, "changes what is measured, and the text would not say so")
     progress = Console(stderr=True)
     # The programs on emulated nodes are no children of this one, so they would count as others.
     patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
@@ -390,8 +392,9 @@ def bench_command(
         from .overlap import overlap_command
 
         few = "8" if sizes == ",".join(map(str, SIZES)) else sizes
-        count = 2 if ranks == "2,8" else chosen_numbers(ranks, "number of ranks", 1)[0]
-        return overlap_command(chosen_flavours(against), count, chosen_numbers(few, "size", 8, suffixes=True), compute, 1 if quick else launches, output)
+        counts = (2,) if ranks == "2,8" else chosen_numbers(ranks, "number of ranks", 1)
+        bytes_of = chosen_numbers(few, "size", 8, suffixes=True)
+        return overlap_command(chosen_flavours(against), counts, bytes_of, compute, 1 if quick else launches, output, document)
     if ft is not None:
         from .ft import CLASSES, ft_command
 
@@ -469,8 +472,7 @@ def bench_command(
         progress.print(f"[yellow]no plots: {plots.WITHOUT}; {plots.REMEDY}[/]", soft_wrap=True)
     if into is not None and failure is None:
         result = json.loads((output / "results.json").read_text())
-        words = (into.name if word == str(into) else word for word in sys.argv[2:])  # leaves out paths of this machine
-        command = "build/bin/copse bench " + " ".join(words)
+        command = readme.command_line(into)
         readme.write(into, readme.glance(rows, result, command))
         readme.write(into.parent / readme.CELLS, readme.section(rows, result, command))
     console.print("written: " + ", ".join(str(file) for file in written), soft_wrap=True)

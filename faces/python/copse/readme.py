@@ -2,10 +2,11 @@
 
 import re
 import statistics
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import files, quiet
+from . import files, paths, quiet
 from .bench_report import size_text, time_text
 from .errors import CopseError
 
@@ -123,6 +124,13 @@ def section(rows: list, result: dict, command: str) -> str:
             )
         lines += ["", "</details>"]
     return "\n".join(lines)
+
+
+def command_line(document: Path) -> str:
+    """Returns this process's `copse` command, which names the document as in a checkout and not by a path of this machine."""
+    place = document.resolve()
+    shown = str(place.relative_to(paths.ROOT)) if place.is_relative_to(paths.ROOT) else document.name
+    return " ".join(["build/bin/copse", *(shown if word == str(document) else word for word in sys.argv[1:])])
 
 
 def write(document: Path, text: str, name: str = "peers") -> None:

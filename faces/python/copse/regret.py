@@ -165,6 +165,5 @@ def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: 
     show(Console(width=None if sys.stdout.isatty() else 200), regrets)
     files.write(output / "regret.json", json.dumps([asdict(r) for r in regrets], indent=1) + "\n")
     if into is not None:
-        words = (into.name if word == str(into) else word for word in sys.argv[2:])
-        text = section(regrets, f"build/bin/copse bench {' '.join(words)}", flavour.title)
+        text = section(regrets, readme.command_line(into), flavour.title)
         readme.write(into.parent / readme.CELLS, text, "regret")

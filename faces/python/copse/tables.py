@@ -1,6 +1,7 @@
 """What the scripts in bench/ and the soak have in common: they start programs, print a table row by row, and write it into a document."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from .bench import Side, chosen_numbers
 from .bench_report import processor_name
 from .errors import CopseError
 from .flavours import Flavour, find
+from .trace import served_calls
 
 
 def built(name: str) -> Path:
@@ -23,12 +25,32 @@ def built(name: str) -> Path:
     return program
 
 
-def output_of(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> str:
-    """Runs a program and returns what it prints. If it fails, the error names it and the command."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
+Completed = subprocess.CompletedProcess[str]
+
+
+def completed(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> Completed:
+    """Runs a program to its end. If it fails, the error names it and the command."""
+    remedy = f"try: {shlex.join(map(str, command))}"
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise CopseError(f"{title} did not end within {timeout:g} s", remedy) from None
     if done.returncode:
-        raise CopseError(f"{title} failed: {(done.stderr + done.stdout).strip()[-300:]}", f"try: {shlex.join(command)}")
-    return done.stdout
+        raise CopseError(f"{title} failed: {(done.stderr + done.stdout).strip()[-300:]}", remedy)
+    return done
+
+
+def output_of(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> str:
+    """Returns what a program prints."""
+    return completed(title, command, environment, timeout).stdout
+
+
+def require_served(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> None:
+    """Runs an MPI program that is traced. If helpers make none of its calls, figures of it would say nothing about them."""
+    said = completed(title, command, environment, timeout).stderr
+    if not served_calls(said):
+        why = "; ".join(re.findall(r"^copse: helpers: (.+)$", said, re.MULTILINE)) or "the trace says nothing about helpers"
+        raise CopseError(f"{title}: helpers made none of its calls ({why})", f"try: {shlex.join(map(str, command))}")
 
 
 def unpinned_output(side: Side, ranks: int, program: Sequence[object], timeout: float, **ours: str) -> str:
@@ -55,6 +77,16 @@ def commit() -> str:
     return f", commit {done.stdout.strip()}" if done.returncode == 0 else ""
 
 
+def origin(command: str) -> str:
+    """Returns how, when and where a document's table was made, and of which commit."""
+    return f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {processor_name()}, {len(os.sched_getaffinity(0))} processors{commit()}."
+
+
+def line_of(cells: Sequence[str]) -> str:
+    """Returns a line of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
 class GrowingTable:
     """A table in Markdown, which is printed as it grows."""
 
@@ -64,12 +96,10 @@ class GrowingTable:
         self.put(["---"] * len(columns))
 
     def put(self, cells: Sequence[str]) -> None:
-        self.lines.append(f"| {' | '.join(cells)} |")
+        self.lines.append(line_of(cells))
         print(self.lines[-1], flush=True)
 
     def write(self, document: Path, name: str, about: Sequence[str] = ()) -> None:
         """Puts the table between the document's marks of that name, below a line that says how, when and where it was made."""
-        command = shlex.join([str(Path(sys.argv[0]).resolve().relative_to(paths.ROOT)), *sys.argv[1:]])
-        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
-        written = f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}{commit()}."
+        written = origin(shlex.join([str(Path(sys.argv[0]).resolve().relative_to(paths.ROOT)), *sys.argv[1:]]))
         readme.write(document, "\n".join([written, "", *about, *([""] if about else []), *self.lines]), name)
