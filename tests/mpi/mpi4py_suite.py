@@ -35,6 +35,7 @@ from copse import flavours, paths
 from copse.cluster import Cluster, launch
 from copse.errors import CopseError, run_script
 from copse.run import HEAP, preload_value
+from copse.trace import served_calls
 
 SUITE = paths.MPI_FOLDER / "sources" / "mpi4py" / "test"
 RECORDS = paths.BUILD / "mpi4py-suite"
@@ -74,6 +75,7 @@ class Side:
     outcomes: Outcomes = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     calls: int = 0  # collective calls that Copse's trace says it ran
+    served: int = 0  # those of them that helpers made
     ended: set[str] = field(default_factory=set)  # the selections of tests that came to their end
 
     def summary(self) -> str:
@@ -85,6 +87,7 @@ class Side:
         text = (start / "log").read_text(errors="replace")
         fate = (start / "fate").read_text() if (start / "fate").exists() else CUT_SHORT
         self.calls += ran_calls(text)
+        self.served += sum(served_calls(text).values())
         journals = [read_journal(start / str(rank)) for rank in range(ranks)]
         unfinished = []
         for name in dict.fromkeys(name for journal in journals for name in journal.outcomes):

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from collectives import passed
+from collectives import IMB_END, passed
 from marked import marked
 
 from copse import flavours, paths
+from copse.trace import served_calls
 
 SERVED = ("barrier", "broadcast", "reduce", "allreduce", "reduce_scatter")
 SERVED_PERSISTENT = Path(__file__).with_name("served.c")
@@ -30,12 +31,22 @@ def helpers() -> set[int]:
     return {int(process.name) for process in marked(MARK, os.environ[MARK]) if is_helper(process)}
 
 
+def ranks_of(program: Path) -> set[int]:
+    """Returns the ids of all ranks of a program, with those that were launched as helpers."""
+    return {int(process.name) for process in marked(MARK, os.environ[MARK]) if words_of(process)[:1] == [str(program)]}
+
+
 def is_helper(process: Path) -> bool:
+    words = words_of(process)
+    return len(words) > 2 and Path(words[0]).name == "copse-native" and words[1] == "serve"
+
+
+def words_of(process: Path) -> list[str]:
+    """Returns the command of a process. It is empty if the process has ended."""
     try:
-        words = (process / "cmdline").read_bytes().split(b"\0")
+        return os.fsdecode((process / "cmdline").read_bytes()).split("\0")
     except OSError:
-        return False
-    return len(words) > 2 and Path(os.fsdecode(words[0])).name == "copse-native" and words[1] == b"serve"
+        return []
 
 
 def until(condition, seconds: float = SECONDS_TO_END):
@@ -127,6 +138,54 @@ def test_processors_that_may_be_used(launch):
     assert f"2 on each node; here on processor {highest}, any processor" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("name", ["mpich", pytest.param("impi", marks=pytest.mark.full)])
+def test_intel_benchmarks_are_served(copse, name):
+    """As their makers built them. Their blocking calls run as before."""
+    flavour = flavours.find(name)
+    program = [flavours.imb("IMB-NBC"), "-iter", "20", "-msglog", "3:16", "Ibcast", "Ireduce", "Iallreduce", "Ibarrier"]
+    command = flavour.command(2, program, crowded=True)
+    done = copse("run", "--collective-processors", "1", "--trace", *command, env=flavour.environment())
+    assert done.returncode == 0 and IMB_END in done.stdout, done.stdout + done.stderr
+    assert {*served_calls(done.stderr)} >= {"barrier", "broadcast", "reduce", "allreduce"}, done.stderr
+    assert re.search(r"^copse: barrier +(?!served)\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+
+
+def test_an_operator_of_the_program_runs_as_without_helpers(run, compile_mpi):
+    """It cannot leave its process. The trace says so, and the next call is served."""
+    flavour = flavours.find("mpich")
+    program = compile_mpi(flavour, OPERATOR, "operator")
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_COLLECTIVE_PROCESSORS": "1"}
+    done = run(flavour.command(2, [program], variables=variables), env=flavour.environment())
+    assert done.returncode == 0 and done.stdout.count("sums 20 and 10") == 2, done.stdout + done.stderr
+    note = "copse: helpers: MPI_Iallreduce with an operator of the program runs as without them (2 times)"
+    assert note in done.stderr.splitlines() and served_calls(done.stderr) == {"allreduce": 2}, done.stderr
+    by_ranks = re.findall(r"^copse: allreduce +(?!served)\w+ (?:line|slot|get|put)\b.*? {2,}(\d+) ", done.stderr, re.MULTILINE)
+    assert sum(map(int, by_ranks)) == 2, done.stderr
+
+
+OPERATOR = """#include <mpi.h>
+#include <stdio.h>
+static void twice_the_sum(void *in, void *inout, int *count, MPI_Datatype *type) {
+  (void)type;
+  for (int i = 0; i < *count; ++i) ((int *)inout)[i] = 2 * (((int *)in)[i] + ((int *)inout)[i]);
+}
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int mine = 5, of_operator = 0, sum = 0;
+  MPI_Op operator;
+  MPI_Request request;
+  MPI_Op_create(twice_the_sum, 1, &operator);
+  MPI_Iallreduce(&mine, &of_operator, 1, MPI_INT, operator, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  printf("sums %d and %d\\n", of_operator, sum);
+  MPI_Op_free(&operator);
+  return MPI_Finalize();
+}
+"""
+
+
 def test_a_rank_alone_has_none(launch):
     done = launch(flavours.find("mpich"), 1, "random", 1, 20, COPSE_COLLECTIVE_PROCESSORS="1", COPSE_TRACE="1")
     assert passed(done, "random") and "none for a rank that is alone" in done.stderr, done.stdout + done.stderr
@@ -151,7 +210,10 @@ def test_ranks_that_do_not_agree_have_none(run, programs):
     assert "has other COPSE_ variables than rank 0" in done.stderr and "served" not in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("victim", ["helper", pytest.param("stopped helper", marks=pytest.mark.full), pytest.param("rank", marks=pytest.mark.full), pytest.param("launcher", marks=pytest.mark.full)])
+OTHER_VICTIMS = [pytest.param(victim, marks=pytest.mark.full) for victim in ("stopped helper", "rank", "launcher")]
+
+
+@pytest.mark.parametrize("victim", ["helper", *OTHER_VICTIMS])
 def test_killed(endless, flavour, victim):
     """Whoever is killed, the program ends, and no helper stays behind."""
     with running(flavour, 2, [endless(flavour)]) as (process, ranks):
@@ -166,6 +228,21 @@ def test_killed(endless, flavour, victim):
             if "helper" in victim:
                 assert "rank 2" in said and "ended" in said, said
         assert until(lambda: not helpers())
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.full)])
+def test_a_launched_helper_that_is_gone(endless, flavour, how):
+    """The program ends, as if one of its ranks had been killed, and nothing stays behind."""
+    program, preload = endless(flavour), f"{flavour.world_library}:{flavour.preload}"
+    with running(flavour, 3, [program], LD_PRELOAD=preload, COPSE_COLLECTIVE_PROCESSORS="out:1") as (process, ranks):
+        for _ in range(2):
+            ranks.append(int(process.stdout.readline().split()[1]))
+        [helper] = ranks_of(program) - {*ranks}
+        ranks.append(helper)
+        os.kill(helper, how)
+        process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert until(lambda: not ranks_of(program))
 
 
 SUMS = """

@@ -81,6 +81,7 @@ def test_collective_part(name, side, tmp_path):
     [found] = mpi4py_suite.compare(suite, (side,), trusting=True)
     assert [found.explain(test) for test in found.different] == []
     assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
+    assert (found.ours.served > 0) == (side in (mpi4py_suite.HELPER, mpi4py_suite.OUTSIDE)), "helpers make what is started"
 
 
 @pytest.mark.full

@@ -7,6 +7,7 @@ import pytest
 from collectives import BARE, EVERY, IMB_END, PARTS, PARTS_OVER_NODES, compile_with, passed
 
 from copse import flavours, paths
+from copse.trace import served_calls
 
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 OF_MPI_4 = {"orders", "order-threads", "session-last"}  # Open MPI 4.1 has neither persistent collectives nor sessions
@@ -189,12 +190,15 @@ def test_copse_run_with_the_shared_heap(copse, name):
 @pytest.mark.parametrize("program", ["IMB-MPI1", "IMB-NBC"])
 @pytest.mark.parametrize("name", ["mpich", "impi"])
 def test_intel_benchmarks_whole(copse, name, program, ranks, options):
-    """The benchmarks run to their end, and none of their collective calls is passed on."""
+    """The benchmarks run to their end, and none of their collective calls is passed on. A helper makes those that
+    IMB-NBC starts. IMB-MPI1 starts none."""
     flavour = flavours.find(name)
     command = flavour.command(ranks, [flavours.imb(program), "-iter", "5", "-msglog", "3:18"], crowded=True)
     done = copse("run", *options, "--trace", *command, env=flavour.environment(), timeout=900)
     assert done.returncode == 0 and IMB_END in done.stdout, done.stdout + done.stderr
     assert "ran by" in done.stderr and "passed on" not in done.stderr, done.stderr
+    served, has_served = {*served_calls(done.stderr)}, program == "IMB-NBC" and "--collective-processors" in options
+    assert served >= {"barrier", "broadcast", "reduce", "allreduce"} if has_served else not served, done.stderr
 
 
 @pytest.fixture(scope="session")

@@ -43,6 +43,9 @@ def test_helpers_have_the_shapes_of_the_paper(native):
     latencies = {row["ranks"] // row["helpers"]: row["with"]["latency_ns"] for row in rows[5:]}
     assert min(latencies, key=latencies.get) in (4, 8, 16)
     assert latencies[512] > 10 * latencies[8] and latencies[2] > latencies[8]
+    for size in ("64", "1K"):  # Figure 8
+        *_, most = json.loads(native("price", "allreduce", size, "--collective-processors", "--machine", "juropa", "--json").stdout)
+        assert most["with"]["overhead_ns"] < most["without"]["overhead_ns"] / 5, size
     rows = json.loads(native("price", "reduce_scatter", "8", "--collective-processors", "--machine", "juropa", "--json").stdout)
     assert all(row["with"]["overhead_ns"] < row["without"]["overhead_ns"] / 5 for row in rows), "a rank gives a block for each, in one post"
 

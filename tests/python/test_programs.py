@@ -6,12 +6,14 @@ import sys
 import pytest
 
 from copse import flavours, paths
+from copse.trace import served_calls
 
 sys.path.insert(0, str(paths.ROOT / "bench"))
 import program_cases  # noqa: E402
 import programs  # noqa: E402
 
 CASES = {case.name: case for case in program_cases.CASES}
+BLOCKING = {"HPCC", "LAMMPS melt", "LAMMPS salt"}  # they start no collectives, so that a helper has nothing to do
 
 
 def test_differences_are_found():
@@ -48,3 +50,6 @@ def test_results_are_the_same(name, ranks, tmp_path):
         for side in measured.sides.values():
             assert sum(side.readings[0].calls.values()) > 0
         assert measured.sides["Copse"].readings[0].calls["ran"] > 0
+        trace = measured.sides[programs.HELPED].readings[0].launch.errors
+        assert "copse: helpers: 1 on each node" in trace, trace
+        assert name not in BLOCKING or not served_calls(trace), trace
