@@ -374,6 +374,7 @@ def test_the_computation_that_hides_a_call():
     assert overlap.time_to_hide(falling) == (2, 1)  # 0.1 is less than 5 % of 3
     assert overlap.time_to_hide({**falling, 5.0: [0.1]}) == (None, 4)  # it still falls
     assert overlap.time_to_hide({time: [3.0] for time in falling}) == (None, 5)  # nothing is hidden
+    assert overlap.time_to_hide({0.0: [-0.2], 1.0: [-0.3], 2.0: [-0.3]}) == (1, 0)  # noise may be below 0
     scattered = {0.0: [9.0, 9.0, 9.0], 1.0: [3.0, 2.0, 9.0], 2.0: [1.0, 1.0, 9.0], 4.0: [1.0, 1.0, 1.0]}
     assert overlap.time_to_hide(scattered) == (2, 1)
     assert overlap.time_to_hide({**scattered, 1.0: [1.2, 2.4, 3.6]}) == (1, 0)  # launches differ by as much

@@ -34,7 +34,7 @@ from .errors import CopseError
 from .tables import built, completed, line_of, origin, require_served
 
 SOURCE = paths.ROOT / "bench" / "overlap.c"
-THREADS = "copse-overlap"  # the same for the C library, in a checkout
+THREADS = "copse-overlap"  # its program for the C library, in a checkout
 WAYS = ("blocking", "test", "wait")
 CALLS, ROUNDS = 1000, 3  # of a launch
 # The variables that give an MPI threads of its own, and the one that lists the processor of each rank's thread. Open MPI 5 has no
@@ -101,7 +101,7 @@ def ways_of_threads(ranks: int) -> list[Way]:
 
 def all_ways(found: list[flavours.Flavour], ranks: int) -> list[Way]:
     if ranks < 2:
-        raise CopseError("an MPI's rank that is alone gets no helper", "use --ranks 2; the C library is measured with 1, too")
+        raise CopseError("an MPI's rank that is alone gets no helper", "use --ranks 2 or more")
     of_mpis = [way for flavour in found for way in ways_of(flavour, ranks)]
     counts = () if paths.INSTALLED else sorted({len(os.sched_getaffinity(0)) - 1, ranks})
     return [*of_mpis, *(way for count in counts for way in ways_of_threads(count))]
@@ -152,7 +152,7 @@ def time_to_hide(added: dict[float, list[float]]) -> tuple[float | None, float]:
     middle = {time: statistics.median(values) for time, values in added.items()}
     scatter = {time: statistics.median(abs(value - middle[time]) for value in values) for time, values in added.items()}
     best = min(middle, key=middle.__getitem__)
-    enough = [time for time in middle if middle[time] - middle[best] <= MARGIN * middle[0] + scatter[time] + scatter[best]]
+    enough = [time for time in middle if middle[time] - middle[best] <= MARGIN * abs(middle[0]) + scatter[time] + scatter[best]]
     if 0 in enough:
         return None, max(middle)
     first = min(enough)
