@@ -72,6 +72,8 @@ EXCUSED = {
         "measures for ten minutes; the command before it measures a part of that",
     ("docs/collective-processors.md", "build/venv/bin/python bench/solvers.py --document"):
         "measures for some minutes; tests/python/test_bench.py runs a part of it",
+    ("docs/soak.md", "build/venv/bin/python tests/soak/soak.py --minutes 60"):
+        "takes an hour; tests/soak/test_soak.py runs each kind of group once",
     ("docs/memory.md", "build/venv/bin/python bench/memory.py --document"):
         "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",
     ("docs/memory.md", "build/venv/bin/python bench/persistent.py --document"):
