@@ -106,16 +106,16 @@ def test_a_large_broadcast_crosses_each_link_once(nodes, run):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["mpich", "impi"])
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
 def test_a_large_broadcast_takes_little_longer_than_its_link(run, tmp_path, name):
-    """A link carries what its fullest node sends. The nodes' parts of the broadcast go on meanwhile."""
+    """A link carries each byte once, and the nodes' parts of the broadcast go on meanwhile."""
     rate = 1000  # Mbit/s
     try:
         with Cluster(tmp_path, NODES, rate) as cluster:
-            sent, seconds = bytes_of_broadcasts(cluster, flavours.find(name), run)
+            _, seconds = bytes_of_broadcasts(cluster, flavours.find(name), run)
     except NotPermitted as error:
         pytest.skip(f"namespaces are not permitted here: {error}")
-    link = max(sent.values()) * 8 / (rate * 1e6)
+    link = LARGE * 8 / (rate * 1e6)
     assert seconds < 1.15 * link, f"{seconds:.4f} s, and {link:.4f} s on the link"
 
 
