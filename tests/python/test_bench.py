@@ -368,6 +368,26 @@ def test_a_helper_hides_what_a_blocking_call_adds():
     assert helped["hidden"]["wait"] > alone["hidden"]["wait"], found
 
 
+def test_only_a_bare_mpi_may_fail(monkeypatch):
+    """It is started again, and the table says how often. What fails again and again ends the measurement, as Copse does at once."""
+    bare, *_, ours = overlap.ways_of(flavours.find("mpich"), 2)
+    outcomes = iter([CopseError("killed", "")] * 2 + [{}] + [CopseError("killed", "")] * overlap.TRIES + [CopseError("wrong", "")])
+
+    def launch(*_):
+        if isinstance(outcome := next(outcomes), CopseError):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(overlap, "launch", launch)
+    assert overlap.launch_again(bare, 8, [0.0]) == ({}, 2)
+    with pytest.raises(CopseError, match="killed"):
+        overlap.launch_again(bare, 8, [0.0])
+    with pytest.raises(CopseError, match="wrong"):
+        overlap.launch_again(ours, 8, [0.0])
+    assert next(outcomes, None) is None
+    assert overlap.name_of("mpich", {"failed_launches": 0}) == "mpich" and "(1 launch failed)" in overlap.name_of("mpich", {"failed_launches": 1})
+
+
 def test_the_computation_that_hides_a_call():
     assert overlap.sweep(5) == [0, 1, 2, 4, 5] and overlap.sweep(1) == [0, 1] and overlap.sweep(0.5) == [0, 0.5]
     falling = {0.0: [3.0], 1.0: [2.0], 2.0: [1.1], 4.0: [1.0], 5.0: [1.05]}
