@@ -2,7 +2,12 @@
 process ids and /dev/shm. Debian's MPICH 4.0 is left out, because it hangs in MPI_Finalize over several nodes even without
 Copse."""
 
+import hashlib
+import os
+import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import mpi4py_suite
@@ -117,6 +122,45 @@ def test_a_large_broadcast_takes_little_longer_than_its_link(run, tmp_path, name
         pytest.skip(f"namespaces are not permitted here: {error}")
     link = LARGE * 8 / (rate * 1e6)
     assert seconds < 1.15 * link, f"{seconds:.4f} s, and {link:.4f} s on the link"
+
+
+# Sends what it reads to n0, and prints the sum of what comes back.
+BACK = """
+import hashlib, socket, sys, threading
+end = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+threading.Thread(target=lambda: (end.sendall(sys.stdin.buffer.read()), end.shutdown(socket.SHUT_WR))).start()
+print(hashlib.sha256(b"".join(iter(lambda: end.recv(1 << 20), b""))).hexdigest())
+"""
+ECHO = """
+import socket
+listening = socket.create_server(("", 0))
+print(listening.getsockname()[1], flush=True)
+end = listening.accept()[0]
+while some := end.recv(1 << 20):
+    end.sendall(some)
+"""
+
+
+@pytest.mark.parametrize("rate", [0, 10000])
+def test_a_delay_is_added_to_each_message(tmp_path, rate):
+    """There and back, a byte takes twice the delay, and not much longer. A bucket for the rate, and many frames at a time, change no byte."""
+    delay, patience = 2000, 20000  # us
+    data = random.Random(rate).randbytes(LARGE)
+    try:
+        with Cluster(tmp_path, 2, rate, delay) as cluster:
+            trips = cluster.round_trips()
+            before = cluster.sent()
+            on = [paths.ROOT / "bench/cluster/nodes.sh", "on"]
+            environment = {**os.environ, "NODES_DIR": str(cluster.folder)}
+            with subprocess.Popen([*on, "n0", sys.executable, "-c", ECHO], env=environment, stdout=subprocess.PIPE, text=True) as echo:
+                port = echo.stdout.readline().strip()
+                done = subprocess.run([*on, "n1", sys.executable, "-c", BACK, "n0", port], env=environment, input=data, capture_output=True, timeout=60)
+            after = cluster.sent()
+    except NotPermitted as error:
+        pytest.skip(f"namespaces are not permitted here: {error}")
+    assert len(trips) == 100 and 2 * delay <= min(trips) <= 2 * delay + patience, trips
+    assert done.stdout.decode().strip() == hashlib.sha256(data).hexdigest(), done.stderr
+    assert all(LARGE < after[name] - before[name] < 1.2 * LARGE for name in after), (before, after)
 
 
 @pytest.mark.full

@@ -1,15 +1,17 @@
 """Emulated nodes on this machine, for tests and measurements (bench/cluster/nodes.sh).
 
-Each node has its own network, host name, process ids and /dev/shm. Links of a given rate join the nodes. Needs root, or a user
-namespace, and iproute2.
+Each node has its own network, host name, process ids and /dev/shm. Links of a given rate and delay join the nodes. Needs root, or a
+user namespace, and iproute2.
 
-    with Cluster(folder, nodes=4, rate=1000) as cluster:
+    with Cluster(folder, nodes=4, rate=1000, delay=50) as cluster:
         subprocess.run(cluster.command(flavour, 2, ["./app"]), env=cluster.environment(flavour))
 """
 
 import json
 import os
+import statistics
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,28 @@ from .errors import CopseError
 _TOOLS = paths.ROOT / "bench" / "cluster"
 _NODES, _AGENT = _TOOLS / "nodes.sh", _TOOLS / "agent.sh"
 _NOT_PERMITTED = 77
+_DELAY = "copse-delay"  # bench/cluster/delay.c, in a checkout
+_TRIPS = 100
+# A node answers each byte that comes. Another one sends some, and says how many microseconds each took there and back.
+_ANSWER = """
+import socket, sys
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.bind(("", 0))
+print(end.getsockname()[1], flush=True)
+while True:
+    end.sendto(*end.recvfrom(1))
+"""
+_ASK = """
+import socket, sys, time
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.settimeout(5)
+end.connect((sys.argv[1], int(sys.argv[2])))
+for _ in range(int(sys.argv[3])):
+    begin = time.perf_counter()
+    end.send(b"?")
+    end.recv(1)
+    print(1e6 * (time.perf_counter() - begin))
+"""
 
 
 class NotPermitted(CopseError):
@@ -29,19 +53,21 @@ class NotPermitted(CopseError):
 @dataclass(frozen=True)
 class Cluster:
     """Nodes n0, n1, ..., which exist while the context is entered. `folder` keeps their state. `rate` is what a node may send, in
-    Mbit/s; 0 is no limit."""
+    Mbit/s; 0 is no limit. A message takes `delay` microseconds more than without, at least."""
 
     folder: Path
     nodes: int
     rate: int = 0
+    delay: int = 0
 
     @property
     def names(self) -> list[str]:
         return [f"n{number}" for number in range(self.nodes)]
 
     def __enter__(self) -> "Cluster":
+        late = [str(self.delay), str(_delay_program())] if self.delay else []
         try:
-            self._call("up", str(self.nodes))
+            self._call("up", str(self.nodes), *late)
             if self.rate:
                 self._call("rate", str(self.rate))
         except BaseException:
@@ -102,6 +128,25 @@ class Cluster:
             command += flavour.family.variable(name, value)
         return [*command, *map(str, program)]
 
+    def _python_on(self, node: str, program: str, *arguments: object, **streams: object) -> subprocess.Popen[str]:
+        command = [_NODES, "on", node, sys.executable, "-c", program, *map(str, arguments)]
+        return subprocess.Popen(command, env={**os.environ, "NODES_DIR": str(self.folder)}, stdout=subprocess.PIPE, text=True, **streams)
+
+    def round_trips(self) -> list[float]:
+        """Returns the microseconds that a byte takes from n1 to n0 and back, of several trips."""
+        answering = self._python_on("n0", _ANSWER)
+        try:
+            port = answering.stdout.readline().strip()
+            with self._python_on("n1", _ASK, self.names[0], port, _TRIPS) as asking:
+                return [float(line) for line in asking.communicate(timeout=60)[0].split()]
+        finally:
+            answering.kill()
+            answering.communicate()
+
+    def round_trip(self) -> float:
+        """Returns the usual one of the round trips."""
+        return statistics.median(self.round_trips())
+
     def sent(self) -> dict[str, int]:
         """Returns the bytes that each node has sent over its link so far."""
         result = {}
@@ -118,10 +163,17 @@ def launch(
     program: Sequence[str | Path],
     cluster: Cluster | None,
     variables: Mapping[str, str],
+    options: Sequence[str] = (),
     **here: bool,
 ) -> tuple[list[str], dict[str, str]]:
     """Returns the command that runs `program` by so many ranks in all, and its environment: on this machine, or on emulated nodes, among
-    which the ranks are divided evenly. `here` are options of Flavour.command for this machine."""
+    which the ranks are divided evenly. `options` are the launcher's for nodes, `here` those of Flavour.command for this machine."""
     if cluster is None:
         return flavour.command(ranks, program, variables=variables, **here), flavour.environment()
-    return cluster.command(flavour, ranks // cluster.nodes, program, variables=variables), cluster.environment(flavour)
+    return cluster.command(flavour, ranks // cluster.nodes, program, options=options, variables=variables), cluster.environment(flavour)
+
+
+def _delay_program() -> Path:
+    from .tables import built  # which needs this module
+
+    return built(_DELAY)
