@@ -26,6 +26,9 @@
  * for up to half a second while a flag takes another time than NS (by a factor of 1.5). flag_ns is 0 if there are more
  * ranks than processors. --watch SECONDS only prints the state.
  *
+ * With --wire RANKS, where each node has so many ranks, a row also has the bytes that all nodes send by eth0 for a call, and those
+ * of the node that sends most (wire,most). They include the protocols' headers, and a share of the meetings around a batch.
+ *
  * If the buffers need more than half of the machine's memory, the run ends with an error. --fitting leaves out the cells that
  * need more than a quarter. */
 #define _GNU_SOURCE
@@ -119,6 +122,38 @@ static double flag_ns(void) {
 }
 
 static int comparable(double ns, double wanted) { return wanted == 0 || ns == 0 || (ns < 1.5 * wanted && wanted < 1.5 * ns); }
+
+/* The wire ------------------------------------------------------------------------------------------------------ */
+
+static int ranks_of_node; /* of each, if what they send is counted; 0: it is not */
+
+struct wire {
+  double all, most; /* bytes of all nodes, and of the one that sends most */
+};
+
+/* Returns the bytes that this node has sent so far. */
+static double sent(void) {
+  char line[512];
+  double bytes = 0;
+  FILE* const file = ranks_of_node ? fopen("/proc/net/dev", "r") : NULL;
+  if (file == NULL) return 0;
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, " eth0: %*s %*s %*s %*s %*s %*s %*s %*s %lf", &bytes) == 1) break;
+  }
+  fclose(file);
+  return bytes;
+}
+
+/* Returns what was sent since all ranks began, if each of them says what its node has sent. */
+static struct wire sent_by_all(double mine) {
+  struct wire result = {0, 0};
+  if (ranks_of_node) {
+    MPI_Allreduce(&mine, &result.all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(&mine, &result.most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    result.all /= ranks_of_node;
+  }
+  return result;
+}
 
 /* The operations ---------------------------------------------------------------------------------------------- */
 
@@ -288,14 +323,16 @@ static void check(const struct cell* c, size_t buffer) {
 }
 
 /* Runs a batch and checks it. Returns the slowest rank's seconds. */
-static double batch(struct cell* c, long n) {
+static double batch(struct cell* c, long n, struct wire* wire) {
   size_t last = (c->next + (size_t)(n - 1)) % c->buffers; /* overwrite what the last call will write */
   const size_t result = has(c->operation->out) ? blocks(c->operation->out) * c->count : 0;
   for (size_t k = 0; k < result; ++k) c->out[last * c->out_stride + k] = -1;
   if (c->mode == kCold) drop(c->out + last * c->out_stride, result);
+  const double before = sent();
   double mine = run(c, n, &last), slowest;
   check(c, last);
   MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  *wire = sent_by_all(sent() - before);
   return slowest;
 }
 
@@ -308,10 +345,11 @@ static void measure(struct cell* c, int batches, double seconds, double wanted_n
   /* Takes the best of three trials, as a single disturbed trial could lead to batches of one call. */
   long n = 1;
   double best;
+  struct wire wire;
   for (;; n *= 4) {
-    best = batch(c, n);
+    best = batch(c, n, &wire);
     for (int trial = 1; trial < 3 && best < kLong; ++trial) {
-      const double again = batch(c, n);
+      const double again = batch(c, n, &wire);
       if (again < best) best = again;
     }
     if (best >= seconds / 4) break;
@@ -324,15 +362,17 @@ static void measure(struct cell* c, int batches, double seconds, double wanted_n
     const double begin = MPI_Wtime();
     for (int again = 1; again;) {
       const double before = flag_ns();
-      took = batch(c, n);
+      took = batch(c, n, &wire);
       const double after = flag_ns();
       ns = before > after ? before : after;
       again = !(comparable(before, wanted_ns) && comparable(after, wanted_ns)) && MPI_Wtime() - begin < kLong;
       MPI_Bcast(&again, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     if (rank == 0) {
-      printf("%s,%zu,%s%s,%d,%d,%ld,%.4f,%.0f\n", c->operation->name, c->count * 8, mode_names[c->mode], c->sync ? "+sync" : "",
+      printf("%s,%zu,%s%s,%d,%d,%ld,%.4f,%.0f", c->operation->name, c->count * 8, mode_names[c->mode], c->sync ? "+sync" : "",
              ranks, b, n, took / (double)n * 1e6, ns);
+      if (ranks_of_node) printf(",%.0f,%.0f", wire.all / (double)n, wire.most / (double)n);
+      printf("\n");
     }
   }
 }
@@ -402,9 +442,11 @@ int main(int argc, char** argv) {
       cache = atol(value) << 20;
     } else if (strcmp(word, "--watch") == 0) {
       watch = atof(value);
+    } else if (strcmp(word, "--wire") == 0) {
+      ranks_of_node = atoi(value);
     } else {
       fail("unknown option", word,
-           "use --operations --modes --sizes --batches --seconds --sync --fitting --flag-ns --cache --watch");
+           "use --operations --modes --sizes --batches --seconds --sync --fitting --flag-ns --cache --watch --wire");
     }
   }
 
@@ -473,7 +515,7 @@ int main(int argc, char** argv) {
   for (int r = 0; r < ranks; ++r) types[r] = MPI_DOUBLE;
   if (rank == 0) {
     if (use_mode[kCold]) printf("# rings of %.0f MiB in all, last-level cache %ld MiB\n", all / (1 << 20), cache >> 20);
-    printf("call,bytes,mode,ranks,batch,calls,us,flag_ns\n");
+    printf("call,bytes,mode,ranks,batch,calls,us,flag_ns%s\n", ranks_of_node ? ",wire,most" : "");
   }
   for (struct cell* c = cells; c < cells + cell_count; ++c) {
     c->in = in;

@@ -86,6 +86,8 @@ EXCUSED = {
         "measures for twenty minutes; tests/python/test_bench.py runs a part of it",
     ("docs/cluster.md", "copse run mpirun -n 8 -ppn 4 -hosts node1,node2 ./app"): NODES,
     ("docs/cluster.md", "copse run mpirun -n 8 --host node1:4,node2:4 ./app"): NODES,
+    ("docs/cluster.md", "copse bench --cluster --document docs/cluster.md"):
+        "measures for hours; tests/python/test_cluster_bench.py measures two calls",
     ("docs/cluster.md", "#!/bin/bash"): "tests/mpi/test_slurm.py submits both scripts",
     ("docs/programs.md", "apt-get install hpcc lammps quantum-espresso"): "installs a gigabyte of other people's programs",
     ("docs/programs.md", "build/venv/bin/python bench/programs.py --ranks 2 --rounds 3 --document"):

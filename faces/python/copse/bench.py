@@ -72,6 +72,7 @@ class Grid:
     cache: int = 0  # MiB that the rings of cold calls must exceed; 0 is what the machine says
     nodes: int = 1  # emulated
     rate: int = 0  # Mbit/s that a node may send; 0 is no limit
+    delay: int = 0  # us that a message between nodes takes more
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Side:
     flavour: flavours.Flavour
     preload: tuple[str, ...] = ()  # file names in build/lib; empty: the bare MPI
     cluster: Cluster | None = None  # the emulated nodes on which it runs; None: this machine
+    hierarchical: bool = False  # over nodes, the MPI is told to use ways that know of them
+    seconds: int = LAUNCH_TIMEOUT  # after which a launch has failed
 
     @property
     def peer(self) -> bool:
@@ -87,7 +90,7 @@ class Side:
     @property
     def name(self) -> str:
         if self.peer:
-            return self.flavour.name
+            return self.flavour.name + (" hierarchical" if self.hierarchical else "")
         return f"{self.flavour.name}+copse" + ("+heap" if run.HEAP in self.preload else "")
 
     def preloaded(self) -> str:
@@ -99,7 +102,8 @@ class Side:
         say something else."""
         variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1", **ours} if (preloaded := self.preloaded()) else {}
         pinned = ranks <= len(os.sched_getaffinity(0))
-        command, environment = launch(self.flavour, ranks, program, self.cluster, variables, pinned=pinned)
+        options = self.flavour.family.hierarchical if self.hierarchical else ()
+        command, environment = launch(self.flavour, ranks, program, self.cluster, variables, options, pinned=pinned)
         job = subprocess.Popen(
             command,
             env=environment,
@@ -110,13 +114,13 @@ class Side:
             start_new_session=True,
         )
         try:
-            printed, complaints = job.communicate(timeout=LAUNCH_TIMEOUT)
+            printed, complaints = job.communicate(timeout=self.seconds)
         except BaseException as stopped:
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
             if not isinstance(stopped, subprocess.TimeoutExpired):
                 raise
-            raise CopseError(f"{self.name} did not end within {LAUNCH_TIMEOUT} s", f"try: {' '.join(command)}") from None
+            raise CopseError(f"{self.name} did not end within {self.seconds} s", f"try: {' '.join(command)}") from None
         if job.returncode:
             last = [line for line in (complaints + printed).splitlines() if line.strip()][-3:]
             raise CopseError(
@@ -134,14 +138,18 @@ def usual_flag(side: Side, ranks: int) -> float:
     return statistics.median(map(float, printed.split()))
 
 
-def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
-    """Runs bench/mpi_collectives.c, compiled with the side's own mpicc when the source is newer."""
-    program = side.flavour.program(SOURCE)
+def rows_of_own(side: Side, ranks: int, grid: Grid, *more: str) -> Iterator[dict[str, str]]:
+    """Runs bench/mpi_collectives.c, compiled with the side's own mpicc when the source is newer, and returns what it prints of each batch.
+    `more` are options of the program."""
     sizes = ",".join(map(str, grid.sizes))
-    arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
-    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns), "--cache", str(cache_to_miss(grid.cache))]
-    printed = side.start(ranks, [str(program), *arguments])
-    for row in csv.DictReader(line for line in printed.splitlines() if not line.startswith("#")):
+    program = [str(side.flavour.program(SOURCE)), "--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
+    program += ["--batches", str(grid.batches), "--cache", str(cache_to_miss(grid.cache)), *more]
+    return csv.DictReader(line for line in side.start(ranks, program).splitlines() if not line.startswith("#"))
+
+
+def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
+    """Runs the repository's own program."""
+    for row in rows_of_own(side, ranks, grid, "--flag-ns", str(flag_ns)):
         yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"]), float(row["flag_ns"])
 
 
@@ -183,12 +191,12 @@ PROGRAMS = {"own": measure_own, "imb": measure_imb}
 
 
 @contextlib.contextmanager
-def emulated(nodes: int, rate: int) -> Iterator[Cluster | None]:
+def emulated(nodes: int, rate: int, delay: int = 0) -> Iterator[Cluster | None]:
     """Yields so many emulated nodes; None for one node, which is this machine."""
     if nodes == 1:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="copse-nodes-") as folder, Cluster(Path(folder), nodes, rate) as cluster:
+    with tempfile.TemporaryDirectory(prefix="copse-nodes-") as folder, Cluster(Path(folder), nodes, rate, delay) as cluster:
         yield cluster
 
 
@@ -276,14 +284,18 @@ def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) 
 
 # What is measured instead if one of these options is given, and which other options that has.
 INSTEAD = {
-    "regret": {"operations", "sizes", "ranks", "mode", "cache", "against", "heap", "nodes", "rate", "patience", "busy", "quick", "table", "learning", "into"},
+    "regret": {"operations", "sizes", "ranks", "mode", "cache", "against", "heap", "nodes", "rate", "delay", "patience", "busy", "quick", "table", "learning", "into"},
+    "cluster": {"operations", "sizes", "mode", "cache", "against", "batches", "launches", "links", "shapes", "minutes", "document"},
     "overlap": {"sizes", "ranks", "against", "launches", "quick", "compute", "document"},
     "ft": {"ranks", "against", "heap", "launches", "patience", "busy", "quick"},
     "suite": {"upc", "sizes", "ranks", "launches", "patience", "busy"},
-    "uoms": {"upc", "ranks", "patience", "busy", "nodes", "rate"},
-    "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy", "nodes", "rate"},
+    "uoms": {"upc", "ranks", "patience", "busy", "nodes", "rate", "delay"},
+    "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy", "nodes", "rate", "delay"},
 }
-ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "document": "overlap", "suite": "upc", "uoms": "upc", "rate": "nodes"}
+ONLY_WITH = {
+    "table": ("regret",), "learning": ("regret",), "compute": ("overlap",), "document": ("overlap", "cluster"), "suite": ("upc",), "uoms": ("upc",),
+    "rate": ("nodes",), "delay": ("nodes",), "links": ("cluster",), "shapes": ("cluster",), "minutes": ("cluster",),
+}  # fmt: skip
 
 
 def is_given(context: typer.Context, name: str) -> bool:
@@ -296,8 +308,9 @@ def refuse_idle_options(context: typer.Context) -> None:
     """Refuses options that would change nothing."""
     given = {name for name in context.params if is_given(context, name)}
     for name in given & set(ONLY_WITH):
-        if ONLY_WITH[name] not in given:
-            raise CopseError(f"--{name} is only for --{ONLY_WITH[name]}", f"add --{ONLY_WITH[name]}, or leave out --{name}")
+        if not given & set(ONLY_WITH[name]):
+            needed = " or ".join(f"--{other}" for other in ONLY_WITH[name])
+            raise CopseError(f"--{name} is only for {needed}", f"add {needed}, or leave out --{name}")
     instead = next((name for name in INSTEAD if name in given), None)
     for name in sorted(given - {"output", instead}) if instead else ():
         if name not in INSTEAD[instead]:
@@ -345,6 +358,7 @@ def bench_command(
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     nodes: Annotated[int, typer.Option(min=1, help="measure over so many emulated nodes, which share the ranks evenly (needs root or a user namespace)")] = 1,
     rate: Annotated[int, typer.Option(min=0, help="with --nodes: what a node may send, in Mbit/s; 0 is no limit")] = 0,
+    delay: Annotated[int, typer.Option(min=0, max=1000000, help="with --nodes: microseconds that a message between nodes takes more (in a checkout)")] = 0,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait, in all, while others use the processors; cells that were always disturbed get no figure")] = 60,
     busy: Annotated[bool, typer.Option("--busy", help="take figures although others use the processors")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
@@ -358,7 +372,11 @@ def bench_command(
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
     overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,
     compute: Annotated[float, typer.Option(min=0, help="with --overlap: the most microseconds of computation in an iteration; shorter ones are measured, too")] = 50,
-    document: Annotated[Path | None, typer.Option(help="with --overlap: write the result between the marks of this document, docs/collective-processors.md")] = None,
+    document: Annotated[Path | None, typer.Option(help="with --overlap or --cluster: write the result between the marks of this document, docs/collective-processors.md or docs/cluster.md")] = None,
+    cluster: Annotated[bool, typer.Option("--cluster", help="measure over emulated nodes instead, on several links and in several shapes, beside each MPI's own hierarchical settings; if interrupted, the same command goes on where it was")] = False,
+    links: Annotated[str, typer.Option(help="with --cluster: what a node may send, in Mbit/s (0 is no limit), and after a colon the microseconds that a message takes more")] = "1000,10000:50,0",
+    shapes: Annotated[str, typer.Option(help="with --cluster: nodes x ranks of each")] = "4x2,2x4",
+    minutes: Annotated[float, typer.Option(min=0, help="with --cluster: stop after so many minutes, and go on next time; 0 is no limit")] = 0,
     into: Annotated[
         Path | None, typer.Option("--readme", help="write the result between the marks of this README.md and of the docs/measurements.md beside it (needs --own)")
     ] = None,
@@ -366,7 +384,7 @@ def bench_command(
     """Measure MPIs side by side, bare and with Copse. Writes a table, results.json, CSV files and plots."""
     refuse_idle_options(context)
     files.require_folder(output)
-    for page, name in ((into, "README.md"), (document, "docs/collective-processors.md")):
+    for page, name in ((into, "README.md"), (document, "docs/cluster.md" if cluster else "docs/collective-processors.md")):
         if page is not None and not page.is_file():
             raise CopseError(f"there is no {page}", f"give the {name} of a checkout")
         if page is not None:
@@ -379,14 +397,22 @@ def bench_command(
     if nodes > 1 and ranks == "2,8":
         ranks = str(2 * nodes)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side, and emulated nodes, are ended too
+    if cluster:
+        from .cluster_bench import SIZES as MORE_SIZES, cluster_command
+
+        calls = OPERATIONS if operations in ("all", ",".join(QUICK_OPERATIONS)) else chosen_words(operations, OPERATIONS, "operation")
+        lengths = MORE_SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
+        modes = chosen_words(mode, MODES, "mode") if is_given(context, "mode") else MODES[:1]
+        grid = Grid(calls, lengths, modes, batches, launches if is_given(context, "launches") else 2, cache)
+        return cluster_command(grid, chosen_flavours(against), links, shapes, minutes, output, document)
     if regret:
         from .regret import regret_command  # which needs this module
 
         if is_given(context, "against") and "," in against:
             raise CopseError("the regret is measured with one MPI at a time", f"use: --against {against.split(',')[0]}")
-        with emulated(nodes, rate) as cluster:
+        with emulated(nodes, rate, delay) as here:
             return regret_command(
-                operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into, cluster, cache, None if busy or nodes > 1 else patient
+                operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into, here, cache, None if busy or nodes > 1 else patient
             )
     if overlap:
         from .overlap import overlap_command
@@ -408,12 +434,12 @@ def bench_command(
             few = "16K,64K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
             return upc_suite.suite_command(chosen_numbers(few, "size", 8, suffixes=True), thread_counts, launches, patient, output)
         if uoms is not None:
-            with emulated(nodes, rate) as cluster:
-                return upc_uoms.uoms_command(uoms, thread_counts, patient, output, cluster)
+            with emulated(nodes, rate, delay) as here:
+                return upc_uoms.uoms_command(uoms, thread_counts, patient, output, here)
         chosen = upc_bench.DEFAULT_OPERATIONS if operations == ",".join(QUICK_OPERATIONS) else chosen_words(operations, upc_bench.OPERATIONS, "operation")
         of_upc = upc_bench.SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
-        with emulated(nodes, rate) as cluster:
-            return upc_bench.run(chosen, of_upc, thread_counts, batches, patient, output, cluster)
+        with emulated(nodes, rate, delay) as here:
+            return upc_bench.run(chosen, of_upc, thread_counts, batches, patient, output, here)
     if into is not None and nodes > 1:
         raise CopseError("the README's table is about one node", "leave out --nodes, or --readme")
     if into is not None and imb is not False:
@@ -430,6 +456,7 @@ def bench_command(
         cache,
         nodes,
         rate,
+        delay,
     )
     rank_counts = chosen_numbers(ranks, "number of ranks", nodes)
     found = chosen_flavours(against)
@@ -454,9 +481,9 @@ def bench_command(
     output.mkdir(parents=True, exist_ok=True)
     patient.wait()
     all_sides = make_sides(found, heap)
-    with emulated(nodes, rate) as cluster:
+    with emulated(nodes, rate, delay) as here:
         samples, failure = until_failure(
-            take_samples(program, make_sides(members, heap, cluster), count, grid, progress.print, patient)
+            take_samples(program, make_sides(members, heap, here), count, grid, progress.print, patient)
             for program, members in plan.items() for count in (rank_counts if members else ())
         )  # fmt: skip
     if failure and not samples:

@@ -56,6 +56,7 @@ class Family:
     sonames: tuple[str, ...]  # names of the classic ABI's libmpi
     version_pattern: str  # finds the version in what `mpiexec --version` prints
     yielding: tuple[str, ...]  # launcher options for more ranks than cores: peers run at their best
+    hierarchical: tuple[str, ...]  # launcher options for several nodes: ways that know of nodes, where the MPI would choose others
     preload_option: str  # sets a variable for the ranks, but not for the launcher
     preload_joins: bool  # the option takes NAME=VALUE as one argument, not NAME VALUE
 
@@ -78,6 +79,45 @@ class Family:
         return ["-bind-to", f"user:{listed}"]
 
 
+def _genv(**variables: object) -> tuple[str, ...]:
+    """Returns the options by which MPICH's launcher, and Intel's, set variables for all ranks."""
+    return tuple(word for name, value in variables.items() for word in ("-genv", name, str(value)))
+
+
+# What an MPI can be told about its nodes. By default, MPICH and Intel MPI choose among ways that know of nodes and ways that do not, and
+# Open MPI uses HAN (its priority is above tuned's), with libnbc between the nodes. So these are second opinions.
+# - MPICH: compositions (doc/mpich/tuning_parameters.md, 2.2). 1 is one leader for each node; several leaders are 4 for an allreduce, and 1
+#   for allgather and alltoall. Without a size for its memory, the first allreduce would set it.
+# - Intel MPI: the algorithms that its reference of I_MPI_ADJUST calls "topology aware". Where there are several, one for short
+#   messages and one for long ones.
+# - Open MPI: ADAPT between the nodes, under HAN.
+_LONG = "65537-2147483647"
+MPICH_HIERARCHY = _genv(
+    MPIR_CVAR_BARRIER_COMPOSITION=1,
+    MPIR_CVAR_BCAST_COMPOSITION=1,
+    MPIR_CVAR_REDUCE_COMPOSITION=1,
+    MPIR_CVAR_ALLREDUCE_COMPOSITION=4,
+    MPIR_CVAR_ALLREDUCE_SHM_PER_LEADER=1 << 20,
+    MPIR_CVAR_ALLGATHER_COMPOSITION=1,
+    MPIR_CVAR_ALLTOALL_COMPOSITION=1,
+)
+INTEL_HIERARCHY = _genv(
+    I_MPI_ADJUST_BARRIER=4,
+    I_MPI_ADJUST_BCAST=f"4:0-65536;6:{_LONG}",
+    I_MPI_ADJUST_REDUCE=f"4:0-65536;6:{_LONG}",
+    I_MPI_ADJUST_ALLREDUCE=f"6:0-65536;4:{_LONG}",
+    I_MPI_ADJUST_GATHER=2,
+    I_MPI_ADJUST_GATHERV=2,
+    I_MPI_ADJUST_SCATTER=2,
+    I_MPI_ADJUST_SCATTERV=2,
+    I_MPI_ADJUST_ALLGATHER=4,
+    I_MPI_ADJUST_ALLGATHERV=4,
+    I_MPI_ADJUST_REDUCE_SCATTER=5,
+    I_MPI_ADJUST_SCAN=2,
+    I_MPI_ADJUST_EXSCAN=2,
+)
+OPEN_MPI_HIERARCHY = tuple(word for call in ("bcast", "reduce", "allreduce") for word in ("--mca", f"coll_han_{call}_up_module", "1"))
+
 MPICH = Family(
     name="mpich",
     title="MPICH",
@@ -88,6 +128,7 @@ MPICH = Family(
     yielding=("-genv", "MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1",
               "-genv", "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "16"),
     # fmt: on
+    hierarchical=MPICH_HIERARCHY,
     preload_option="-genv",
     preload_joins=False,
 )
@@ -98,6 +139,7 @@ INTEL = Family(
     sonames=("libmpi.so.12",),
     version_pattern=r"Intel\(R\) MPI Library.*Version\s+(\S+)",
     yielding=("-genv", "I_MPI_THREAD_YIELD", "2"),
+    hierarchical=INTEL_HIERARCHY,
     preload_option="-genv",
     preload_joins=False,
 )
@@ -108,6 +150,7 @@ OPEN_MPI = Family(
     sonames=("libmpi.so.40",),
     version_pattern=r"\((?:Open MPI|OpenRTE)\)\s+(\S+)",
     yielding=("--oversubscribe", "--mca", "mpi_yield_when_idle", "1"),
+    hierarchical=OPEN_MPI_HIERARCHY,
     preload_option="-x",
     preload_joins=True,
 )
