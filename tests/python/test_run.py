@@ -3,14 +3,16 @@
 The preload libraries here are stand-ins. When loaded, they print their names and the name of the process.
 """
 
+import math
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from copse import flavours, paths
+from copse import flavours, paths, variables
 from copse import run as copse_run
 from copse.errors import CopseError
 
@@ -194,6 +196,54 @@ def test_the_parser_is_imported_only_where_it_is_needed(run, options, parsed):
     environment = {**flavour.environment(), "PYTHONPATH": str(paths.ROOT / "faces" / "python")}
     done = run([sys.executable, "-c", code, "run", *options, flavour.mpiexec, "-n", "1", "true"], env=environment)
     assert done.returncode == 40 + parsed, done.stderr
+
+
+SLOW_MODULES = {"dataclasses", "difflib", "hashlib", "inspect", "json", "rich", "subprocess", "tempfile", "typer", "typing"}
+
+
+@pytest.fixture
+def launcher(tmp_path):
+    """Returns a launcher that ends at once. It belongs to Open MPI, because that library lies beside it."""
+    for folder in ("bin", "lib"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "lib" / "libmpi.so.40").touch()
+    script = tmp_path / "bin" / "mpirun"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    return script
+
+
+def test_what_takes_long_to_import_is_left_out(run, launcher):
+    code = (
+        "import os, sys; before = set(sys.modules); from copse import __main__; "
+        "os.execve = lambda *_: sys.exit(' '.join(set(sys.modules) - before)); __main__.main()"
+    )
+    environment = {**variables.without(), "PYTHONPATH": str(paths.ROOT / "faces" / "python")}
+    done = run([sys.executable, "-c", code, "run", "--trace", launcher, "-n", "2", "true"], env=environment)
+    imported = set(done.stderr.split())
+    assert "copse.run" in imported and imported & SLOW_MODULES == set(), done.stderr
+
+
+OWN_SECONDS = 0.05  # what `copse run` itself may add
+STARTS_OF_PYTHON = 3  # or that, on a machine so slow or busy that Python alone takes long
+TURNS_LEAST, TURNS_MOST = 5, 60
+
+
+def test_copse_run_adds_little_time(launcher):
+    """The least of several times counts, because other tests may run beside this one."""
+    launch = [launcher, "-n", "2", "true"]
+    commands = {"python": [sys.executable, "-I", "-c", ""], "bare": launch, "copse": [paths.ROOT / "tools" / "copse", "run", *launch]}
+    least = dict.fromkeys(commands, math.inf)
+    environment = variables.without()
+    for turn in range(TURNS_MOST):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, env=environment, check=True, timeout=60)
+            least[name] = min(least[name], time.perf_counter() - start)
+        added, most = least["copse"] - least["bare"], max(OWN_SECONDS, STARTS_OF_PYTHON * least["python"])
+        if turn >= TURNS_LEAST and added < most:
+            break
+    assert added < most, least
 
 
 UPC_PROGRAM = r"""

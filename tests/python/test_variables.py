@@ -14,10 +14,11 @@ FAKE_TABLE = '[{"name": "COPSE_TRACE"}, {"name": "COPSE_CHECK"}, {"name": "COPSE
 
 @pytest.fixture
 def fake_native(tmp_path, monkeypatch):
-    """A stand-in for copse-native. It lists three variables, but none while a COPSE_ variable is set."""
+    """A stand-in for copse-native. It lists three variables, and refuses to do so while another one is set."""
     script = tmp_path / "copse-native"
     script.write_text(
-        f"#!/bin/sh\nenv | grep -q ^COPSE_ && exec echo []\n[ \"$*\" = 'env --json' ] || exit 4\necho '{FAKE_TABLE}'\n"
+        "#!/bin/sh\nenv | grep ^COPSE_ | grep -qvE '^COPSE_(TRACE|CHECK|FRAGMENT)=' && exit 2\n"
+        f"[ \"$*\" = 'env --json' ] || exit 4\necho '{FAKE_TABLE}'\n"
     )
     script.chmod(0o755)
     monkeypatch.setattr(paths, "NATIVE", script)

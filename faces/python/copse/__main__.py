@@ -6,7 +6,6 @@
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
 
 from . import native, run, variables
 from .errors import USAGE_EXIT_CODE, CopseError
@@ -19,13 +18,11 @@ PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
 COMMANDS = {"run": PASS_THROUGH, "info": {}, "doctor": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
 MODULES = {"run": "run_options"}  # where that is not the subcommand's name
 
-if TYPE_CHECKING:
-    import typer
-
 
 def make_app(names: Iterable[str] = COMMANDS) -> "typer.Typer":
     """Returns the argument parser of these subcommands."""
     import importlib.util
+    from typing import Annotated
 
     import typer
 

@@ -8,19 +8,21 @@ family of its own, because it has MPICH's ABI but pins and yields by its own var
     for flavour in flavours.installed():
         command = flavour.command(2, ["./app"], pinned=True)
         subprocess.run(command, env=flavour.environment())
+
+`copse run` imports this module before each program. So what takes long to import is imported only where it is used, and the classes
+are named tuples: `dataclasses` imports `inspect`, which takes longer than any other module here.
 """
 
 import os
 import re
 import shutil
-import subprocess
 import sys
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from . import files, paths
+from . import paths
 from .errors import CopseError
 
 
@@ -46,19 +48,17 @@ def number_of_cores() -> int:
     return sum(processor == min(siblings_of(processor) & usable) for processor in usable)
 
 
-@dataclass(frozen=True)
-class Family:
-    """What all MPIs with the same ABI and launcher share."""
+class Family(namedtuple("Family", "name title preload sonames version_pattern yielding hierarchical preload_option preload_joins")):
+    """What all MPIs with the same ABI and launcher share.
 
-    name: str
-    title: str
-    preload: str  # the library in build/lib that serves its classic ABI
-    sonames: tuple[str, ...]  # names of the classic ABI's libmpi
-    version_pattern: str  # finds the version in what `mpiexec --version` prints
-    yielding: tuple[str, ...]  # launcher options for more ranks than cores: peers run at their best
-    hierarchical: tuple[str, ...]  # launcher options for several nodes: ways that know of nodes, where the MPI would choose others
-    preload_option: str  # sets a variable for the ranks, but not for the launcher
-    preload_joins: bool  # the option takes NAME=VALUE as one argument, not NAME VALUE
+    - preload: the library in build/lib that serves its classic ABI
+    - sonames: names of the classic ABI's libmpi
+    - version_pattern: finds the version in what `mpiexec --version` prints
+    - yielding: launcher options for more ranks than cores: peers run at their best
+    - hierarchical: launcher options for several nodes: ways that know of nodes, where the MPI would choose others
+    - preload_option: sets a variable for the ranks, but not for the launcher
+    - preload_joins: whether that option takes NAME=VALUE as one argument, not NAME VALUE
+    """
 
     def variable(self, name: str, value: str) -> list[str]:
         """Returns launcher options that set `name` for every rank but not for the launcher."""
@@ -167,20 +167,19 @@ def family_named(name: str) -> Family:
     return _FINDERS[name][1]
 
 
-@dataclass(frozen=True)
-class Flavour:
-    """One installed MPI."""
+class Flavour(namedtuple("Flavour", "name family mpicc mpiexec python libraries extra")):
+    """One installed MPI.
 
-    name: str
-    family: Family
-    mpicc: Path
-    mpiexec: Path
-    python: Path  # a Python with mpi4py that runs on this MPI, in environment()
-    libraries: Path | None  # folder of its libmpi, when the loader would not find it by itself
-    extra: Mapping[str, str] = field(default_factory=dict)
+    - mpicc, mpiexec: the paths of its compiler and launcher
+    - python: a Python with mpi4py that runs on this MPI, in environment()
+    - libraries: the folder of its libmpi if the loader would not find it by itself, else None
+    - extra: the variables that it needs
+    """
 
     @cached_property
     def version(self) -> str:
+        import subprocess
+
         printed = subprocess.run(
             [self.mpiexec, "--version"], capture_output=True, text=True, env=self.environment(), timeout=30
         ).stdout
@@ -193,6 +192,10 @@ class Flavour:
 
     def program(self, source: Path, *libraries: str) -> Path:
         """Returns the program of a C file. Compiles it, unless that was done before for the same text, headers and compiler."""
+        import subprocess
+
+        from . import files
+
         read = b"".join(file.read_bytes() for file in [source, *sorted(source.parent.glob("*.h"))])
         key = files.digest(read + os.fsencode(self.mpicc.resolve()))
         program = paths.cache() / "bench" / "bin" / self.name / f"{source.stem}-{key}"
@@ -271,6 +274,8 @@ def world_library_of(preload: str) -> str:
 
 def loader_folders() -> list[Path]:
     """Returns the folders in which the loader finds an MPI's library by itself."""
+    import subprocess
+
     listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, env={"PATH": "/sbin:/usr/sbin"}).stdout
     return sorted({Path(line.split("=>")[1].strip()).parent for line in listed.splitlines() if "libmpi" in line})
 

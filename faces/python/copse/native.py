@@ -1,13 +1,16 @@
 """The native helper, `copse-native`, which shows what the C++ code knows about itself. Queries it, or runs it instead."""
 
-import json
+from __future__ import annotations
+
 import os
 import signal
-import subprocess
-from typing import Any, NoReturn
 
 from . import paths
 from .errors import CopseError
+
+TYPE_CHECKING = False  # true for tools that read annotations (run.py)
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 
 def _require() -> str:
@@ -23,6 +26,9 @@ def command(*arguments: str) -> list[str]:
 
 def query(*arguments: str, environment: dict[str, str] | None = None) -> Any:
     """Returns the JSON that `copse-native <arguments> --json` prints."""
+    import json
+    import subprocess
+
     done = subprocess.run([*command(*arguments), "--json"], capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         name = f"copse-native {arguments[0]}"

@@ -7,20 +7,24 @@ see it. A launcher that belongs to no MPI (a batch system's), whose MPI --flavou
 A program for `<copse/upc.h>` is linked with no MPI. If an MPI's launcher starts it, that MPI is preloaded, too.
 """
 
+from __future__ import annotations
+
 import mmap
 import os
 import re
 import shutil
-import subprocess
 import sys
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
 from . import flavours, native, paths, upc_libraries, variables
 from .errors import CopseError
+
+TYPE_CHECKING = False  # true for tools that read annotations; importing `typing` for the constant takes its time before each program
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 HEAP = "libcopse-heap.so"
 EXAMPLE = "copse run mpirun -n 4 ./app"
@@ -28,12 +32,8 @@ UPC_EXAMPLE = "copse run --upc-threads 8 --upc-processes 2 ./app"
 UPC_LIBRARY = "libcopse.so.0"
 
 
-@dataclass(frozen=True)
-class Launcher:
+class Launcher(namedtuple("Launcher", "path family")):
     """An MPI launcher on this machine. `family` is None if the launcher belongs to no MPI that Copse knows."""
-
-    path: Path
-    family: flavours.Family | None
 
 
 def identify_launcher(name: str) -> Launcher:
@@ -62,6 +62,8 @@ def _version_text(program: str) -> str:
     # Only a program with a launcher's name is run with --version. Any other might do its work whatever its arguments are.
     if not re.match(r"(mpi|orte|prte|hydra)", Path(program).resolve().name):
         return ""
+    import subprocess
+
     try:
         done = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL
@@ -199,23 +201,21 @@ def intel_environment(launcher: Launcher, environment: dict[str, str]) -> dict[s
     }
 
 
-@dataclass(frozen=True)
-class Options:
+FLAG_FIELDS = ("shared_heap", "trace", "quiet", "check")
+DEFAULTS = {
+    **dict.fromkeys(FLAG_FIELDS, False),
+    "algorithm": None,
+    "flavour": "auto",
+    "upc_threads": None,
+    "upc_processes": None,
+    "upc_collectives": None,
+    "collective_processors": None,
+}
+FLAGS = {f"--{name.replace('_', '-')}": name for name in FLAG_FIELDS}
+
+
+class Options(namedtuple("Options", DEFAULTS, defaults=DEFAULTS.values())):
     """What the user asks of `copse run` before the launcher's name."""
-
-    shared_heap: bool = False
-    trace: bool = False
-    quiet: bool = False
-    check: bool = False
-    algorithm: str | None = None
-    flavour: str = "auto"
-    upc_threads: int | None = None
-    upc_processes: int | None = None
-    upc_collectives: str | None = None
-    collective_processors: str | None = None
-
-
-FLAGS = {f"--{field.name.replace('_', '-')}": field.name for field in fields(Options) if field.default is False}
 
 
 def without_parser(arguments: Sequence[str]) -> tuple[list[str], Options] | None:

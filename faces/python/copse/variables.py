@@ -1,8 +1,7 @@
 """The COPSE_* variables. The native code's table lists them, and they are checked before anything is started."""
 
-import difflib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from . import native
 from .errors import CopseError
@@ -35,6 +34,17 @@ def check(environment: Mapping[str, str]) -> None:
     used = sorted(name for name in environment if name.startswith(PREFIX))
     if not used:
         return
+    try:
+        native.query("env", environment=dict(environment))
+    except CopseError:
+        refuse_unknown(used)
+        raise
+
+
+def refuse_unknown(used: Sequence[str]) -> None:
+    """Raises CopseError if one of these is not a variable of Copse."""
+    import difflib
+
     known = [row["name"] for row in table()]
     for name in used:
         if name not in known:
@@ -43,4 +53,3 @@ def check(environment: Mapping[str, str]) -> None:
             raise CopseError(
                 f"{name} is not a variable of Copse", f"{meant}copse info --env lists all; unset {name} to go on without it"
             )
-    native.query("env", environment=dict(environment))
