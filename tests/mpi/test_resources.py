@@ -9,6 +9,7 @@ import pytest
 from collectives import ONE_OR_ALL
 
 from copse import flavours, paths
+from copse.info import ROOM_OF_RANK
 from copse.run import HEAP, preload_value
 
 SOURCE = Path(__file__).with_name("resources.c")
@@ -16,7 +17,7 @@ LIVES = paths.ROOT / "bench" / "communicators.c"
 MEMORY = paths.ROOT / "bench" / "memory.c"
 RANKS = 2
 KILOBYTES = 48 * 1024  # what a rank may grow by whatever it does; pages of peers in the shared heap count as well
-KILOBYTES_MORE = 4 * 1024  # of a rank with 65 communicators
+KILOBYTES_MORE = ROOM_OF_RANK >> 10  # of a rank with 65 communicators, as `copse info` says
 KILOBYTES_OF_A_COMMUNICATOR = 64  # one with calls on it
 KILOBYTES_OF_A_PERSISTENT_CALL = 64
 SECONDS_OF_A_COMMUNICATOR = 0.01

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from copse import __main__, paths
+from copse.info import ROOM_OF_RANK, size_text
 
 REFUSING = r"""
 #define _GNU_SOURCE
@@ -124,6 +125,17 @@ def test_the_shared_heap_is_tried_in_a_process_of_its_own(native, run, native_bi
     limited = run(["prlimit", "--fsize=1000000", native_binary, "info", "--json"])
     row = reach(json.loads(limited.stdout), "direct")
     assert (row["works"], row["why_not"][:23]) == (False, "the limit on file sizes")
+
+
+def test_the_memory_to_expect(info):
+    header = (paths.ROOT / "src/communicator/memory_room.hpp").read_text()
+    factor, shift = re.search(r"kRoomOfRank = std::uint64_t\{(\d+)\} << (\d+);", header).groups()
+    assert ROOM_OF_RANK == int(factor) << int(shift)
+    told = json.loads(info("--json", COPSE_MEMORY="1G"))
+    ranks = len(told["process"]["processors"])
+    assert told["memory"] == {"rank_bytes": ROOM_OF_RANK, "node_bytes": ranks * ROOM_OF_RANK, "limit": "1G"}
+    expected = f"at most about {size_text(ROOM_OF_RANK)} more for each rank, {size_text(ranks * ROOM_OF_RANK)} with a rank on each processor"
+    assert f"{expected}; COPSE_MEMORY=1G" in info(COPSE_MEMORY="1G") and f"{expected}; no limit" in info()
 
 
 @pytest.mark.parametrize("command", ["info", "env"])

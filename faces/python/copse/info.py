@@ -13,6 +13,8 @@ from rich.text import Text
 from . import flavours, native, variables
 from .errors import CopseError
 
+ROOM_OF_RANK = 4 << 20  # bytes that Copse may cost a rank (src/communicator/memory_room.hpp, docs/memory.md)
+
 
 def add_row(table: Table, *cells: str | Text) -> None:
     """Adds texts literally: the brackets of BYTES[K|M] are not markup."""
@@ -66,6 +68,12 @@ def flavour_rows() -> list[dict[str, Any]]:
     ]
 
 
+def memory_to_expect(report: dict[str, Any]) -> dict[str, Any]:
+    """Returns how much more memory ranks need with Copse, in bytes: one, and as many as there are processors. `limit` is the user's word."""
+    ranks = len(report["process"]["processors"])
+    return {"rank_bytes": ROOM_OF_RANK, "node_bytes": ranks * ROOM_OF_RANK, "limit": os.environ.get("COPSE_MEMORY")}
+
+
 def show_machine(console: Console, machine: dict[str, Any]) -> None:
     regions = machine["regions"]
     if len(regions) < 2:
@@ -96,6 +104,10 @@ def show(console: Console, report: dict[str, Any]) -> None:
         add_row(facts, "network", f"next to processors {ranges_text(near)}; a rank there speaks for its node")
     add_row(facts, "waiting", f"from {process['oversubscribed_from']} ranks a node on, a waiting rank yields at once")
     add_row(facts, "huge pages", f"private memory {pages['private'] or '?'}, shared memory {pages['shared'] or '?'}")
+    memory = report["memory"]
+    limit = f"COPSE_MEMORY={memory['limit']}" if memory["limit"] else "no limit (COPSE_MEMORY sets one)"
+    each, node = size_text(memory["rank_bytes"]), size_text(memory["node_bytes"])
+    add_row(facts, "memory", f"at most about {each} more for each rank, {node} with a rank on each processor; {limit}")
     allowed = "allowed" if binding["allowed"] else f"refused: {binding['why_not']}"
     add_row(facts, "binding", f"COPSE_BIND={binding['policy']}; {allowed}")
     given = [f"{name}={value}" for name, value in report["variables_set"].items()]
@@ -147,7 +159,8 @@ def info_command(
         report = {"algorithms": native.query("algorithms")}
     else:
         given = {name: value for name, value in sorted(os.environ.items()) if name.startswith(variables.PREFIX)}
-        report = {**native.query("info"), "variables_set": given, "mpi": flavour_rows()}
+        found = native.query("info")
+        report = {**found, "variables_set": given, "memory": memory_to_expect(found), "mpi": flavour_rows()}
     console = Console()
     if as_json:
         print(json.dumps(report, indent=2))
