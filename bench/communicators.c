@@ -1,19 +1,25 @@
 /* Takes the time of whole lives of communicators: communicators KIND ROUNDS CALLS...
  *
- * KIND says how they are made: dup, halves (MPI_Comm_split of the world), or grid (a row and a column for each rank, whose
- * calls alternate). Each life is: make, CALLS allreduces of 8 bytes, free. With "-doubles" behind KIND, they add doubles. With
- * `first`, the program makes its first CALLS calls on the world, once, and takes their times.
+ * KIND says how they are made: dup, halves (MPI_Comm_split of the world), grid (a row and a column for each rank, whose calls
+ * alternate), or self (MPI_Comm_split of MPI_COMM_SELF). Each life is: make, CALLS allreduces of 8 bytes, free. With "-doubles"
+ * behind KIND, they add doubles, and with "-barriers" they are barriers. With `first`, the program makes its first CALLS calls on
+ * the world, once, and takes their times.
  *
- * For each number of calls, rank 0 prints: calls, and the shortest and the median of the rounds in microseconds. A round takes as
- * long as its slowest rank. */
+ * For each number of calls, rank 0 prints: calls, the shortest and the median of the rounds in microseconds, the sum of all rounds
+ * in seconds, and how many kB and open files the rank has more that has most more. A round takes as long as its slowest rank. */
+#include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, ranks, doubles;
+static int rank, ranks, doubles, barriers;
 
 static void call(MPI_Comm comm) {
+  if (barriers) {
+    MPI_Barrier(comm);
+    return;
+  }
   long long mine = rank, sum;
   double real = rank, real_sum;
   if (doubles) MPI_Allreduce(&real, &real_sum, 1, MPI_DOUBLE, MPI_SUM, comm);
@@ -38,6 +44,8 @@ static double life(const char* kind, int calls) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
   } else if (strncmp(kind, "halves", 6) == 0) {
     MPI_Comm_split(MPI_COMM_WORLD, 2 * rank / ranks, rank, &comms[0]);
+  } else if (strncmp(kind, "self", 4) == 0) {
+    MPI_Comm_split(MPI_COMM_SELF, 0, 0, &comms[0]);
   } else {
     const int wide = columns();
     MPI_Comm_split(MPI_COMM_WORLD, rank / wide, rank, &comms[0]);
@@ -49,10 +57,24 @@ static double life(const char* kind, int calls) {
   return MPI_Wtime() - start;
 }
 
-static double slowest(double mine) {
+/* The largest of all ranks' values, on rank 0. */
+static double largest(double mine) {
   double all;
   PMPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   return all;
+}
+
+/* What a rank holds: its resident kB and its open files. */
+static void read_held(double* held) {
+  char line[256];
+  FILE* const status = fopen("/proc/self/status", "r");
+  while (status != NULL && fgets(line, sizeof line, status) != NULL)
+    if (strncmp(line, "VmRSS:", 6) == 0) held[0] = atof(line + 6);
+  if (status != NULL) fclose(status);
+  DIR* const folder = opendir("/proc/self/fd");
+  held[1] = 0;
+  while (folder != NULL && readdir(folder) != NULL) ++held[1];
+  if (folder != NULL) closedir(folder);
 }
 
 static int in_order(const void* a, const void* b) {
@@ -70,10 +92,23 @@ static void first_calls(int count, char** numbers) {
     at[i] = MPI_Wtime() - start;
   }
   for (int i = 0; i < count; ++i) {
-    const double all = slowest(at[i]);
-    if (rank == 0) printf("%s %.3f %.3f\n", numbers[i], 1e6 * all, 1e6 * all);
+    const double all = largest(at[i]);
+    if (rank == 0) printf("%s %.3f %.3f %.6f 0 0\n", numbers[i], 1e6 * all, 1e6 * all, all);
   }
   free(at);
+}
+
+static void lives(const char* kind, int rounds, const char* calls, double* times) {
+  double before[2] = {0}, held[2] = {0}, grown[2], sum = 0;
+  for (int round = 0; round < rounds; ++round) times[round] = -1; /* so that its pages are no growth */
+  life(kind, atoi(calls));                                        /* not counted */
+  read_held(before);
+  for (int round = 0; round < rounds; ++round) sum += times[round] = largest(life(kind, atoi(calls)));
+  read_held(held);
+  for (int i = 0; i < 2; ++i) grown[i] = largest(held[i] - before[i]);
+  if (rank != 0) return;
+  qsort(times, (size_t)rounds, sizeof *times, in_order);
+  printf("%s %.3f %.3f %.6f %.0f %.0f\n", calls, 1e6 * times[0], 1e6 * times[rounds / 2], sum, grown[0], grown[1]);
 }
 
 int main(int argc, char** argv) {
@@ -81,19 +116,13 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* const kind = argc > 3 ? argv[1] : "dup";
-  doubles = strstr(kind, "-doubles") != NULL;
+  doubles = strstr(kind, "-doubles") != NULL, barriers = strstr(kind, "-barriers") != NULL;
   const int rounds = argc > 3 ? atoi(argv[2]) : 10;
   if (argc > 3 && strncmp(kind, "first", 5) == 0) {
     first_calls(argc - 3, argv + 3);
   } else {
     double* const times = calloc((size_t)rounds, sizeof *times);
-    for (int i = 3; i < argc; ++i) {
-      life(kind, atoi(argv[i])); /* not counted */
-      for (int round = 0; round < rounds; ++round) times[round] = slowest(life(kind, atoi(argv[i])));
-      if (rank != 0) continue;
-      qsort(times, (size_t)rounds, sizeof *times, in_order);
-      printf("%s %.3f %.3f\n", argv[i], 1e6 * times[0], 1e6 * times[rounds / 2]);
-    }
+    for (int i = 3; i < argc; ++i) lives(kind, rounds, argv[i], times);
     free(times);
   }
   MPI_Finalize();

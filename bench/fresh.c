@@ -12,18 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meet.h"
+
 enum { kMost = 1000, kBytes = 65536 };
 static const int kCalls[] = {1, 2, 4, 8, 16, 32, 64, 125, 250, 500, kMost};
 enum { kSteps = sizeof kCalls / sizeof *kCalls };
 
 static int rank, ranks;
 static char buffer[kBytes];
-
-static void meet(void) {
-  for (int far = 1; far < ranks; far *= 2)
-    MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + far) % ranks, 0, NULL, 0, MPI_BYTE, (rank + ranks - far) % ranks, 0, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
-}
 
 static MPI_Comm make(const char* kind) {
   MPI_Comm comm = MPI_COMM_WORLD;
@@ -49,7 +45,7 @@ static int by_size(const void* a, const void* b) {
 }
 
 static double round_of(const char* kind, char what, int calls) {
-  meet();
+  meet(rank, ranks);
   const double start = MPI_Wtime();
   MPI_Comm comm = make(kind);
   for (int i = 0; i < calls; ++i)
@@ -60,7 +56,7 @@ static double round_of(const char* kind, char what, int calls) {
 }
 
 static void world(char what) {
-  meet();
+  meet(rank, ranks);
   const double start = MPI_Wtime();
   for (int step = 0, calls = 0; step < kSteps; ++step) {
     for (; calls < kCalls[step]; ++calls)

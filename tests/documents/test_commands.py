@@ -74,11 +74,11 @@ EXCUSED = {
         "measures for some minutes; tests/python/test_bench.py runs a part of it",
     ("docs/soak.md", "build/venv/bin/python tests/soak/soak.py --minutes 60"):
         "takes an hour; tests/soak/test_soak.py runs each kind of group once",
-    ("docs/memory.md", "build/venv/bin/python bench/memory.py --document"):
+    ("docs/memory.md", "build/venv/bin/python bench/memory.py --ranks 2,8,32 --document"):
         "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",
     ("docs/memory.md", "build/venv/bin/python bench/persistent.py --document"):
         "measures for four minutes; tests/python/test_bench.py runs a part of it",
-    ("docs/communicators.md", "build/venv/bin/python bench/communicators.py --document"):
+    ("docs/communicators.md", "build/venv/bin/python bench/communicators.py --ranks 2,8 --document"):
         "measures for half an hour; tests/python/test_bench.py runs a part of it",
     ("docs/upc-measurements.md", "build/venv/bin/python bench/upc.py --document"):
         "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",

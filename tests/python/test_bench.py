@@ -17,6 +17,8 @@ from copse import bench, bench_report, flavours, ft, native, overlap, paths, qui
 from copse.errors import CopseError
 
 sys.path.insert(0, str(paths.ROOT / "bench"))
+import busy  # noqa: E402
+import communicators  # noqa: E402
 import solvers  # noqa: E402
 
 GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
@@ -573,16 +575,19 @@ def test_a_disturbed_call_is_made_again(monkeypatch):
 
 
 def test_busy_machines_are_measured():
-    """Without a quota where the system lets us set none; that is said."""
+    """Without a quota where the system lets us set none, and without sibling hardware threads where there are none; that is said."""
     command = [sys.executable, paths.ROOT / "bench/busy.py", "--against", "mpich", "--ranks", "2", "--seconds", "0.05", "--rounds", "1",
-               "--situations", "bound, one,all on one processor,quota of 1.5"]  # fmt: skip
+               "--patience", "0", "--situations", "bound, one,all on one processor,moved,quota of 1.5,threads"]  # fmt: skip
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()]
     titles = {row[2] for row in rows[2:]}
-    assert {"bound, one busy program", "all on one processor"} <= titles, done.stdout
-    assert "quota of 1.5 processors" in titles or "left out: quota of 1.5 processors" in done.stderr, done.stderr
+    assert {"bound, one busy program", "all on one processor", "moved to one processor"} <= titles, done.stdout
+    for situation in ("quota of 1.5 processors", "sibling hardware threads"):
+        assert situation in titles or f"left out: {situation}:" in done.stderr, done.stderr
     assert all(len(row) == len(rows[0]) and float(row[3]) > 0 and float(row[4]) > 0 for row in rows[2:])
+    shared = [row for row in rows[2:] if row[2].endswith("one processor")]
+    assert len(shared) == 2 and all(float(row[7]) < busy.SHARED_US for row in shared), shared  # by the median, as other tests run beside
 
 
 def test_lives_of_communicators_are_measured():
@@ -604,6 +609,31 @@ def rows_of(script: str, *options: str) -> list[list[str]]:
     done = subprocess.run([sys.executable, paths.ROOT / "bench" / script, *options], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+
+
+def test_very_many_communicators_are_measured():
+    rows = rows_of("communicators.py", "--many", "--lives", "300", "--ranks", "2", "--launches", "1", "--patience", "0", "openmpi")
+    assert [row[2:4] for row in rows] == [[kind, "300"] for kind in communicators.MANY]
+    assert all(float(row[6]) > 0 and int(row[8]) < 4096 and int(row[10]) < 8 for row in rows), rows  # memory and files stay as they are
+
+
+def test_starts_are_measured():
+    none, openmpi = rows_of("startup.py", "--rounds", "2", "none", "openmpi")
+    assert none[1] == "1" and none[7:] == ["-", "-"] and openmpi[1] == "2"
+    assert all(float(figure) > 0 for figure in (none[2], none[3], none[5], *openmpi[2:4], openmpi[5], openmpi[7], openmpi[8])), (none, openmpi)
+
+
+def test_short_programs_are_measured():
+    rows = rows_of("startup.py", "--short-program", "--ranks", "3", "--rounds", "1", "--communicators", "5", "--patience", "0", "mpich")
+    assert [row[1:3] for row in rows] == [["3", "integers"], ["3", "doubles"]]
+    assert all(float(figure) > 0 for row in rows for figure in (*row[3:7], *row[9:])), rows
+
+
+@pytest.mark.parametrize("script", ["busy.py", "communicators.py", "memory.py", "startup.py"])
+def test_a_document_without_the_marks_is_refused_before_measuring(script):
+    command = [sys.executable, paths.ROOT / "bench" / script, "--document", "--marks", "absent"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and done.stdout == "" and "<!-- absent:begin -->" in done.stderr, done.stdout + done.stderr
 
 
 def test_solvers_give_the_same_with_helpers():
@@ -629,7 +659,7 @@ def test_upc_is_summed_up():
 def test_memory_is_measured():
     rows = rows_of("memory.py", "--ranks", "3", "--communicators", "1,2", "openmpi")
     assert [row[1:3] for row in rows] == [["3", "1"], ["3", "2"]]
-    assert all(float(row[3]) > 1 and float(row[8]) < 32 for row in rows), rows
+    assert all(float(row[3]) > 1 and float(row[8]) < 32 and 0 < float(row[9]) < 8 for row in rows), rows
 
 
 def test_persistent_calls_are_measured():

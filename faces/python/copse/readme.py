@@ -133,10 +133,16 @@ def command_line(document: Path) -> str:
     return " ".join(["build/bin/copse", *(shown if word == str(document) else word for word in sys.argv[1:])])
 
 
+def marks(document: Path, name: str) -> tuple[str, str]:
+    """Returns the document's two marks of that name. Raises CopseError if it lacks one."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    text = document.read_text()
+    if begin not in text or end not in text:
+        raise CopseError(f"{document} has no place for the table", f"put back the lines {begin} and {end}")
+    return begin, end
+
+
 def write(document: Path, text: str, name: str = "peers") -> None:
     """Puts the text between the document's two marks of that name."""
-    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    old = document.read_text()
-    if begin not in old or end not in old:
-        raise CopseError(f"{document} has no place for the table", f"put back the lines {begin} and {end}")
-    files.write(document, re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{text}\n{end}", old, flags=re.DOTALL))
+    begin, end = marks(document, name)
+    files.write(document, re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{text}\n{end}", document.read_text(), flags=re.DOTALL))

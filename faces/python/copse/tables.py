@@ -1,5 +1,6 @@
 """What the scripts in bench/ and the soak have in common: they start programs, print a table row by row, and write it into a document."""
 
+import argparse
 import os
 import re
 import shlex
@@ -66,6 +67,22 @@ def chosen_cells(mpis: Sequence[str], ranks: str, numbers: str, what: str) -> It
         for count in chosen_numbers(ranks, "number of ranks", 1):
             for number in chosen_numbers(numbers, f"number of {what}", 1):
                 yield flavour, count, number
+
+
+def parsed(parser: argparse.ArgumentParser, document: Path, marks: str, **instead: str) -> argparse.Namespace:
+    """Returns a script's options, with `document` and `marks`: whether the table goes into the document, and between which marks.
+
+    `instead` names other marks, each by the option with which the script makes another table. A part of a long table can go between marks of
+    its own (--marks). A document without the marks is refused before anything is measured.
+    """
+    parser.add_argument("--document", action="store_true", help=f"write the table into {document.name}")
+    parser.add_argument("--marks", metavar="NAME", help=f"the document's marks between which it goes, if they are not {' or '.join([marks, *instead.values()])}")
+    options = parser.parse_args()
+    if options.marks is None:
+        options.marks = next((other for option, other in instead.items() if getattr(options, option)), marks)
+    if options.document:
+        readme.marks(document, options.marks)
+    return options
 
 
 def commit() -> str:
