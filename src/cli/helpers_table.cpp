@@ -53,11 +53,15 @@ Cell priced(const PricedCall& call, const price::Parameters& machine, choose::Si
 
 std::string ratio_text(const Cell& cell) { return "1:" + std::to_string(cell.ranks / cell.helpers); }
 
-// Returns which share of the computation the calls must take for helpers to pay, where nothing overlaps (CDCP V.E). A result below
-// 0 means that helpers never pay.
-double break_even(const Cell& with, const Cell& without) {
+BreakEven break_even(const Cell& with, const Cell& without) {
   const double gain = 1 - with.latency / without.latency, share = static_cast<double>(with.helpers) / with.ranks;
-  return gain <= 0 ? -1 : share / gain;
+  return {share, gain <= 0 ? -1 : share / gain};
+}
+
+// Returns members of a JSON object.
+std::string json_of(const BreakEven& pays) {
+  return "\"pays_from_overlapping\": " + with_format("%.6f", pays.overlapping) +
+         ", \"pays_from_waiting\": " + (pays.waiting < 0 ? "null" : with_format("%.6f", pays.waiting));
 }
 
 std::string share_text(double share) { return share < 0 ? "-" : with_format("%.3f", share); }
@@ -65,7 +69,7 @@ std::string share_text(double share) { return share < 0 ? "-" : with_format("%.3
 std::vector<std::string> row(const Cell& with, const Cell& without) {
   return {std::to_string(with.ranks),  std::to_string(with.helpers), ratio_text(with),
           time_text(without.latency),  time_text(with.latency),      with_format("%.2f", without.latency / with.latency),
-          time_text(without.overhead), time_text(with.overhead),     share_text(break_even(with, without))};
+          time_text(without.overhead), time_text(with.overhead),     share_text(break_even(with, without).waiting)};
 }
 
 std::string json_of(const Cell& with, const Cell& without) {
@@ -74,7 +78,7 @@ std::string json_of(const Cell& with, const Cell& without) {
            "}";
   };
   return "{\"ranks\": " + std::to_string(with.ranks) + ", \"helpers\": " + std::to_string(with.helpers) +
-         ", \"without\": " + part(without) + ", \"with\": " + part(with) + "}";
+         ", \"without\": " + part(without) + ", \"with\": " + part(with) + ", " + json_of(break_even(with, without)) + "}";
 }
 
 }  // namespace
@@ -123,13 +127,7 @@ std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const pri
   if (left < 1 || situation.oversubscribed) return HelpersAdvice{};
   const Cell without = priced(call, machine, situation, ranks, 0);
   const Cell with = priced(call, machine, situation, ranks, std::min(left, std::max(1, ranks / kForEach)));
-  return HelpersAdvice{with.helpers,
-                       with.latency,
-                       with.overhead,
-                       without.latency,
-                       without.overhead,
-                       static_cast<double>(with.helpers) / ranks,
-                       break_even(with, without)};
+  return HelpersAdvice{with.helpers, with.latency, with.overhead, without.latency, without.overhead, break_even(with, without)};
 }
 
 std::string HelpersAdvice::text() const {
@@ -139,9 +137,10 @@ std::string HelpersAdvice::text() const {
                             time_text(without_latency);
   if (overhead >= without_overhead) return times + ".\n           They would not pay";
   const auto from = [](double share) { return with_format("%.1f", 100 * share) + " %"; };
-  return times + ".\n           They pay if such calls take more than " + from(overlapping) +
+  return times + ".\n           They pay if such calls take more than " + from(pays.overlapping) +
          " of the time that the program computes, and overlap with it.\n           " +
-         (waiting < 0 ? "If nothing overlaps, they never do" : "If nothing overlaps, they pay from " + from(waiting) + " on");
+         (pays.waiting < 0 ? "If nothing overlaps, they never do"
+                           : "If nothing overlaps, they pay from " + from(pays.waiting) + " on");
 }
 
 std::string HelpersAdvice::json() const {
@@ -149,8 +148,7 @@ std::string HelpersAdvice::json() const {
   const auto number = [](double value) { return with_format("%.3f", value); };
   return "{\"helpers\": " + std::to_string(helpers) + ", \"latency_ns\": " + number(latency) +
          ", \"overhead_ns\": " + number(overhead) + ", \"without_latency_ns\": " + number(without_latency) +
-         ", \"without_overhead_ns\": " + number(without_overhead) + ", \"pays_from_overlapping\": " + number(overlapping) +
-         ", \"pays_from_waiting\": " + (waiting < 0 ? "null" : number(waiting)) + "}";
+         ", \"without_overhead_ns\": " + number(without_overhead) + ", " + json_of(pays) + "}";
 }
 
 }  // namespace copse::cli
