@@ -34,22 +34,6 @@ def test_hmpis_equations_stand_beside_the_price(native):
     assert equations("allreduce", "64KiB", "-n", "11") == equations("broadcast", "64KiB") == {}
 
 
-def test_helpers_have_the_shapes_of_the_paper(native):
-    """CDCP V.D and V.E: the overhead does not grow with the ranks, and one helper for 8 ranks is near the best."""
-    rows = json.loads(native("price", "allreduce", "8", "--collective-processors", "--machine", "juropa", "--json").stdout)
-    assert [row["ranks"] for row in rows[:5]] == [16, 32, 64, 128, 256] and all(row["ranks"] == 512 for row in rows[5:])
-    assert len({round(row["with"]["overhead_ns"]) for row in rows}) == 1
-    assert all(row["with"]["overhead_ns"] < row["without"]["overhead_ns"] / 5 for row in rows)
-    latencies = {row["ranks"] // row["helpers"]: row["with"]["latency_ns"] for row in rows[5:]}
-    assert min(latencies, key=latencies.get) in (4, 8, 16)
-    assert latencies[512] > 10 * latencies[8] and latencies[2] > latencies[8]
-    for size in ("64", "1K"):  # Figure 8
-        *_, most = json.loads(native("price", "allreduce", size, "--collective-processors", "--machine", "juropa", "--json").stdout)
-        assert most["with"]["overhead_ns"] < most["without"]["overhead_ns"] / 5, size
-    rows = json.loads(native("price", "reduce_scatter", "8", "--collective-processors", "--machine", "juropa", "--json").stdout)
-    assert all(row["with"]["overhead_ns"] < row["without"]["overhead_ns"] / 5 for row in rows), "a rank gives a block for each, in one post"
-
-
 def test_a_machine_of_ones_own(native, tmp_path):
     machines = {row["name"] for row in json.loads(native("price", "--machines", "--json").stdout)}
     assert {"ig", "zoot", "westmere", "magny-cours", "juropa", "superdome", "epyc", "xeon-max", "grace"} <= machines
