@@ -7,12 +7,16 @@ pseudopotential. Results are names with numbers: everything that a program write
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from copse import flavours, paths
 from copse.errors import CopseError
+
+sys.path.insert(0, str(paths.ROOT / "tests" / "mpi"))
+import mpi4py_suite  # noqa: E402
 
 Results = Mapping[str, Sequence[float]]
 Command = Sequence[str | Path]
@@ -35,6 +39,8 @@ class Case:
     # in another order.
     tolerance: float
     mpis: tuple[str, ...] = (DEBIAN,)
+    starts: bool = False  # collective calls, which helpers then make
+    source: str = "of this repository"  # of what is in no package of Debian
 
     @property
     def missing(self) -> bool:
@@ -43,7 +49,7 @@ class Case:
     @property
     def origin(self) -> str:
         command = ["dpkg-query", "-W", "-f", "${Package} ${Version}", self.package]
-        return subprocess.run(command, capture_output=True, text=True).stdout if self.package else "of this repository"
+        return subprocess.run(command, capture_output=True, text=True).stdout if self.package else self.source
 
 
 def numbers(text: str) -> list[float]:
@@ -233,6 +239,58 @@ def prepare_kmeans(folder: Path, flavour: flavours.Flavour, ranks: int, small: b
     return [flavour.python, paths.ROOT / "examples" / "kmeans.py"]
 
 
+# The Intel MPI Benchmarks. They do not look at the data that they move, so what they compute is what they have run.
+
+IMB_END = "# All processes entering MPI_Finalize"  # their last line
+
+
+def imb(name: str) -> Callable[..., Command]:
+    """All benchmarks of a program, each size as often as is said here, however long that takes."""
+
+    def prepare(folder: Path, flavour: flavours.Flavour, ranks: int, small: bool) -> Command:
+        sizes = ["-iter", "5", "-msglog", "3:8"] if small else ["-iter", "100", "-msglog", "3:16"]
+        return [flavours.imb(name), "-iter_policy", "off", *sizes]
+
+    return prepare
+
+
+def imb_results(folder: Path, printed: str) -> Results:
+    """Returns sizes and repetitions by benchmark: the columns whose heads begin with #. The others are times."""
+    if IMB_END not in printed:
+        raise CopseError(f"the benchmarks did not come to their end in {folder}", f"look at what they printed: {printed[-300:]}")
+    found: dict[str, list[float]] = {}
+    name, columns = "", 0
+    for line in printed.splitlines():
+        if heading := re.match(r"# Benchmarking (\S+)", line):
+            name = heading[1]
+        elif re.match(r" *#(bytes|repetitions) ", line):
+            columns = line.count("#")
+        elif name and re.fullmatch(r"\s*\d[-\d.\s]*", line):
+            found.setdefault(name, []).extend(map(float, line.split()[:columns]))
+    return found
+
+
+# mpi4py's own tests of collectives and communicators.
+
+TESTS, SMALL_TESTS = r"^test_(cco_\w+|comm|comm_topo)\.py$", r"^test_cco_nb_\w+\.py$"  # the latter start their calls
+
+
+def prepare_mpi4py(folder: Path, flavour: flavours.Flavour, ranks: int, small: bool) -> Command:
+    for name in ("only", "done"):  # all tests run
+        (folder / name).touch()
+    options = ["-q", "-i", SMALL_TESTS if small else TESTS, *mpi4py_suite.LEFT_OUT.get(flavour.family, ())]
+    return [flavour.python, mpi4py_suite.RANKS_PROGRAM, mpi4py_suite.SUITE, folder, *options]
+
+
+def mpi4py_results(folder: Path, printed: str) -> Results:
+    """Returns for each test and rank whether it passed or was skipped. If one fails, so does the whole program."""
+    journals = [mpi4py_suite.read_journal(file) for file in sorted(folder.glob("[0-9]*"), key=lambda file: int(file.name))]
+    if not journals or not all(journal.ended for journal in journals):
+        raise CopseError(f"mpi4py's tests did not come to their end in {folder}", "run them with tests/mpi/mpi4py_suite.py")
+    names = dict.fromkeys(name for journal in journals for name in journal.outcomes)
+    return {name: [float(journal.outcomes.get(name) == "ok") for journal in journals] for name in names}
+
+
 CASES = (
     Case("HPCC", "hpcc", "hpcc", "its whole suite, HPL of 2000 unknowns",
          prepare_hpcc, hpcc_results, 1e-6),
@@ -244,4 +302,13 @@ CASES = (
          prepare_silicon, silicon_results, 1e-7),
     Case("k-means", "", "", "examples/kmeans.py",
          prepare_kmeans, lambda folder, printed: {"printed": numbers(printed)}, 1e-9, flavours.NAMES),
+)
+# Programs whose time says little about others. They make every kind of call, and are there for their results.
+CALLING_ALL = (
+    Case("IMB-MPI1", "", "", "all its benchmarks up to 64 KiB; compared is what has run, because it does not look at the data",
+         imb("IMB-MPI1"), imb_results, 0, ("mpich", "impi"), source="as Intel built it"),
+    Case("IMB-NBC", "", "", "like IMB-MPI1, with started calls",
+         imb("IMB-NBC"), imb_results, 0, ("mpich", "impi"), starts=True, source="as Intel built it"),
+    Case("mpi4py's tests", "", "", "of collectives and communicators; compared is which pass on each rank",
+         prepare_mpi4py, mpi4py_results, 0, ("mpich", "impi", "openmpi"), starts=True, source="from its source package"),
 )  # fmt: skip

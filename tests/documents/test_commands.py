@@ -92,6 +92,8 @@ EXCUSED = {
     ("docs/programs.md", "apt-get install hpcc lammps quantum-espresso"): "installs a gigabyte of other people's programs",
     ("docs/programs.md", "build/venv/bin/python bench/programs.py --ranks 2 --rounds 3 --document"):
         "needs those programs; tests/python/test_programs.py runs the script with others",
+    ("docs/programs.md", "build/venv/bin/python bench/programs.py --ranks 2 --rounds 3 --helper --document"):
+        "needs those programs; tests/python/test_programs.py runs the script with others",
     ("docs/tuning.md", "COPSE_ALGORITHM='collective=algorithm[:carrier][:radix];...'"): "shows a form, and is no value",
     ("docs/upc.md", "copse: UPC thread 2: upc_all_broadcast: bytes is 16; required: 8, as on thread 0"):
         "is what Copse prints; tests/upc/errors_test.cpp expects this line",

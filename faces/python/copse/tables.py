@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -46,12 +47,17 @@ def output_of(title: str, command: Sequence[str], environment: Mapping[str, str]
     return completed(title, command, environment, timeout).stdout
 
 
-def require_served(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> None:
-    """Runs an MPI program that is traced. If helpers make none of its calls, figures of it would say nothing about them."""
-    said = completed(title, command, environment, timeout).stderr
-    if not served_calls(said):
-        why = "; ".join(re.findall(r"^copse: helpers: (.+)$", said, re.MULTILINE)) or "the trace says nothing about helpers"
-        raise CopseError(f"{title}: helpers made none of its calls ({why})", f"try: {shlex.join(map(str, command))}")
+def calls_served(title: str, command: Sequence[str], trace: str) -> Counter[str]:
+    """Returns the calls of a traced run that helpers made. If they made none, figures of the run would say nothing about them."""
+    if served := served_calls(trace):
+        return served
+    why = "; ".join(re.findall(r"^copse: helpers: (.+)$", trace, re.MULTILINE)) or "the trace says nothing about helpers"
+    raise CopseError(f"{title}: helpers made none of its calls ({why})", f"try: {shlex.join(map(str, command))}")
+
+
+def require_served(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> Counter[str]:
+    """Runs an MPI program that is traced, and returns its calls that helpers made. It is an error if there are none."""
+    return calls_served(title, command, completed(title, command, environment, timeout).stderr)
 
 
 def unpinned_output(side: Side, ranks: int, program: Sequence[object], timeout: float, **ours: str) -> str:
