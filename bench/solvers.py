@@ -4,8 +4,8 @@
 Conjugate gradients, blocking and pipelined, and a barotropic solver as in POP, with blocking and with started allreduces. Each MPI
 runs bare, with Copse, and with Copse and a helper, in turn. The ranks of these have all processors but one, which is the helper's, or
 idle. A fourth and a fifth side give the ranks all processors, since that is what a helper costs. *Share* is the part of the time that
-rank 0 spent in calls of collectives. *Result* compares the sum over the solution with the first side's. It is an error if a method
-starts calls and the helper makes none of them.
+rank 0 spent in calls of collectives. *By the helper* is the number of a rank's calls that it makes in a launch of its own. *Result*
+compares the sum over the solution with the first side's. It is an error if a method starts calls and the helper makes none of them.
 
     build/venv/bin/python bench/solvers.py [--against mpich,impi,openmpi] [--side 64] [--ranks N] [--rounds 5] [--document]
 """
@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +27,8 @@ METHODS = ("cg", "cg-pipelined", "pop", "pop-started")
 STEPS = 200  # of pop
 STARTING = ("cg-pipelined", "pop-started")  # the others block in every call, and a helper has nothing to do
 TIMEOUT = 300  # seconds of a launch
-COLUMNS = ["MPI", "ranks", "method", "side", "processors of the ranks", "ms, least", "ms, median", "share", "result"]
+COLUMNS = ["MPI", "ranks", "method", "side", "processors of the ranks", "ms, least", "ms, median", "share", "by the helper", "result"]
+COPSE, HELPED = "Copse", "Copse, a helper"
 
 
 @dataclass
@@ -37,12 +39,13 @@ class Side:
     variables: dict[str, str] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
+    served: str = ""  # how many of a rank's calls a helper makes
     total: float = 0  # the sum over the solution
 
 
 def sides_of() -> list[Side]:
     helper = {"COPSE_COLLECTIVE_PROCESSORS": "1"}
-    return [Side("bare", 1), Side("Copse", 1, True), Side("Copse, a helper", 1, True, helper), Side("bare", 0), Side("Copse", 0, True)]
+    return [Side("bare", 1), Side(COPSE, 1, True), Side(HELPED, 1, True, helper), Side("bare", 0), Side(COPSE, 0, True)]
 
 
 def command_of(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int, **more: str) -> list[str]:
@@ -55,10 +58,12 @@ def command_of(flavour: flavours.Flavour, side: Side, ranks: int, method: str, p
     return ["taskset", "-c", ",".join(map(str, processors)), *command]
 
 
-def require_served(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int) -> None:
-    """Sees that the helper of a side makes calls. A launch of its own is traced, because that takes time."""
+def require_served(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int) -> int:
+    """Returns how many of a rank's calls the helper of a side makes, which must be some. A launch of its own is traced, because that
+    takes time."""
     traced = command_of(flavour, side, ranks, method, points, COPSE_TRACE="1")
-    tables.require_served(f"{flavour.title}, {method}, {side.title}", traced, flavour.environment(), TIMEOUT)
+    served = tables.require_served(f"{flavour.title}, {method}, {side.title}", traced, flavour.environment(), TIMEOUT)
+    return sum(served.values()) // ranks
 
 
 def launch(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int) -> None:
@@ -77,17 +82,43 @@ def verdict(total: float, first: float) -> str:
 def measure(flavour: flavours.Flavour, ranks: int, method: str, points: int, rounds: int) -> list[list[str]]:
     sides = sides_of()
     for side in sides:
-        if "COPSE_COLLECTIVE_PROCESSORS" in side.variables and method in STARTING:
-            require_served(flavour, side, ranks, method, points)
+        if side.title == HELPED:
+            side.served = str(require_served(flavour, side, ranks, method, points)) if method in STARTING else "starts none"
     for _ in range(rounds):
         for side in sides:
             launch(flavour, side, ranks, method, points)
     usable = len(os.sched_getaffinity(0))
     return [
         [flavour.title, str(ranks), method, side.title, str(max(1, usable - side.spare)), f"{1e3 * min(side.seconds):.2f}",
-         f"{1e3 * statistics.median(side.seconds):.2f}", f"{statistics.median(side.shares):.0%}", verdict(side.total, sides[0].total)]
+         f"{1e3 * statistics.median(side.seconds):.2f}", f"{statistics.median(side.shares):.0%}", side.served,
+         verdict(side.total, sides[0].total)]
         for side in sides
     ]  # fmt: skip
+
+
+Found = Mapping[tuple[str, str, int], Mapping[str, str]]  # the table's rows of an MPI, by method, side, and processors of the ranks
+
+
+def span(found: Found, column: str, one: tuple[str, int], other: tuple[str, int]) -> str:
+    """Returns the least and the largest quotient of two sides' times over the methods."""
+    methods = dict.fromkeys(method for method, *_ in found)
+    quotients = [float(found[method, *one][column]) / float(found[method, *other][column]) for method in methods]
+    return f"{min(quotients):.2f} to {max(quotients):.2f}"
+
+
+def summaries(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Returns a line for each MPI, from the table's rows: what a helper costs, and what its processor would do for the ranks."""
+    lines = []
+    for mpi in dict.fromkeys(row["MPI"] for row in rows):
+        found = {(row["method"], row["side"], int(row["processors of the ranks"])): row for row in rows if row["MPI"] == mpi}
+        few, most = (end(processors for _, _, processors in found) for end in (min, max))
+        least, median = (span(found, column, (HELPED, few), (COPSE, few)) for column in ("ms, least", "ms, median"))
+        instead = span(found, "ms, least", (COPSE, most), (HELPED, few))
+        lines.append(
+            f"- {mpi}: with a helper the methods take {least} times as long as without it on the same processors (by the medians, {median}). "
+            f"Without it, on all processors, they take {instead} times as long as with it."
+        )
+    return lines
 
 
 def main() -> None:
@@ -100,13 +131,14 @@ def main() -> None:
     parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
     options = parser.parse_args()
     ranks = options.ranks or len(os.sched_getaffinity(0))
-    table = tables.GrowingTable(COLUMNS)
+    table, rows = tables.GrowingTable(COLUMNS), []
     for flavour in map(flavours.find, options.against.split(",")):
         for method in options.methods.split(","):
             for row in measure(flavour, ranks, method, options.side, options.rounds):
                 table.put(row)
+                rows.append(dict(zip(COLUMNS, row, strict=True)))
     if options.document:
-        table.write(DOCUMENT, "solvers")
+        table.write(DOCUMENT, "solvers", summaries(rows))
 
 
 if __name__ == "__main__":

@@ -645,6 +645,25 @@ def test_solvers_give_the_same_with_helpers():
     sides = [(row[2], row[3]) for row in rows]
     assert sides == [(method, side.title) for method in solvers.METHODS for side in solvers.sides_of()]
     assert {row[-1] for row in rows} == {"the same bits"}
+    served = {row[2]: row[-2] for row in rows if row[3] == solvers.HELPED}
+    assert {row[-2] for row in rows if row[3] != solvers.HELPED} == {""}
+    assert [served[method] for method in solvers.METHODS if method not in solvers.STARTING] == ["starts none"] * 2
+    assert all(int(served[method]) > 10 for method in solvers.STARTING), served
+
+
+def test_solvers_are_summed_up():
+    """By the largest and the least quotient. The document has the lines that its own table gives."""
+    times = {("bare", "1"): 9, ("Copse", "1"): 8, ("Copse, a helper", "1"): 10, ("bare", "2"): 7, ("Copse", "2"): 5}
+    rows = [{"MPI": "M", "method": method, "side": side, "processors of the ranks": processors, "ms, least": f"{factor * time:.2f}",
+             "ms, median": f"{2 * time:.2f}"} for method, factor in (("a", 1), ("b", 3)) for (side, processors), time in times.items()]  # fmt: skip
+    rows[2]["ms, least"] = "4.00"
+    (line,) = solvers.summaries(rows)
+    assert "take 0.50 to 1.25 times as long as without it on the same processors (by the medians, 1.25 to 1.25)" in line
+    assert "on all processors, they take 0.50 to 1.25 times as long as with it." in line
+    block = solvers.DOCUMENT.read_text().split("<!-- solvers:begin -->")[1].split("<!-- solvers:end -->")[0].splitlines()
+    heading, _, *cells = ([cell.strip() for cell in row.strip("|").split("|")] for row in block if row.startswith("|"))
+    assert len(cells) == 3 * len(solvers.METHODS) * len(solvers.sides_of())
+    assert [line for line in block if line.startswith("- ")] == solvers.summaries([dict(zip(heading, row, strict=True)) for row in cells])
 
 
 def test_upc_is_summed_up():
