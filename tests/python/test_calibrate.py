@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from copse import paths
+from copse import calibrate, paths
 
 SECONDS_MOST = 20  # of a calibration; a busy machine may need longer for the rounds that it must have
 BUSY = 4
@@ -40,7 +40,7 @@ def test_the_file_is_a_machine_that_was_measured(calibrated):
         assert any("caches" in source for source in machine["source"])
     assert 1 < machine["steps"]["turn_ns"] < 1e7
     assert machine["memory"]["shared_GBps"] >= machine["memory"]["reader_GBps"]
-    assert "written:" in printed and "copse price" in printed
+    assert "written:" in printed and "copse price" in printed and re.search(r"^measured in \d+\.\d s; ", printed, re.MULTILINE)
 
 
 def test_nothing_else_is_left_beside_it(calibrated):
@@ -97,12 +97,36 @@ def test_a_comparison_says_how_far_prices_are_off(copse, calibrated):
     assert "median error" in copse(*arguments).stdout
 
 
+def a_cell(ranks, kind, collective, error, turns=False):
+    return {"ranks": ranks, "kind": kind, "collective": collective, "bytes": 8, "error": error, "turns": turns, "other_state": turns}
+
+
+def test_a_document_has_the_errors_beside_the_goal(tmp_path):
+    page = tmp_path / "machines.md"
+    page.write_text("before\n<!-- model:begin -->\nold\n<!-- model:end -->\nafter\n")
+    cells = [a_cell(2, "threads", "broadcast", error) for error in (0.1, -0.3, 0.2)]
+    cells += [a_cell(2, "threads", "reduce", 0.4), a_cell(8, "processes", "reduce", -0.05, True)]
+    calibrate.write_document(page, cells, "Measured by hand.")
+    before, _, about, _, *lines, _, after = page.read_text().splitlines()
+    assert (before, after) == ("before", "after") and "Measured by hand." in about and "In 1 of 5 cells" in about
+    assert lines == [
+        "| ranks | broadcast | reduce | all | goal |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| 2 threads | 20.0 % (30 %) | 40.0 % (40 %) | 25.0 % (40 %) | 15 % |",
+        "| 8 processes | - | 5.0 % (5 %) | 5.0 % (5 %) | 25 % |",
+        "| all ranks with a processor each | 20.0 % (30 %) | 40.0 % (40 %) | 25.0 % (40 %) | 15 % |",
+        "| all ranks that take turns | - | 5.0 % (5 %) | 5.0 % (5 %) | 25 % |",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["--output", "/dev/null/here.json"], "that can be written to"),
         (["--output", "."], "is a folder"),
         (["--machine", "epyc"], "add: --check"),
+        (["--document", "machines.md"], "--document is only for a comparison"),
+        (["--check", "--machine", "epyc", "--document", "absent.md"], "there is no absent.md"),
         (["--check", "--machine", "epycc"], "did you mean 'epyc'?"),
         (["--check", "--machine", "epyc", "--sizes", "7"], "'7' is not a number from 8"),
         (["--check", "--machine", "epyc", "--sizes", "12"], "not a multiple of 8"),

@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import files, info, native
+from . import files, info, native, readme
 from .errors import CopseError
+from .tables import line_of, origin
 
 KINDS = {False: "ranks with a processor each", True: "ranks that take turns"}
 AIMS = {False: 0.15, True: 0.25}  # of the median error
@@ -87,6 +89,37 @@ def show_check(console: Console, cells: list[dict[str, Any]]) -> None:
         console.print(f"median error of {KINDS[turns]}: {100 * error:.1f} % (aim: {100 * AIMS[turns]:.0f} %)", highlight=False)
 
 
+def error_text(cells: list[dict[str, Any]]) -> str:
+    """Returns the median and the largest error of these cells."""
+    errors = [abs(cell["error"]) for cell in cells]
+    return f"{100 * statistics.median(errors):.1f} % ({100 * max(errors):.0f} %)" if errors else "-"
+
+
+def document_text(cells: list[dict[str, Any]]) -> list[str]:
+    """Returns the lines of a document's table: the errors in each situation, beside the goal."""
+    collectives = list(dict.fromkeys(cell["collective"] for cell in cells))
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for cell in cells:
+        groups.setdefault(f"{cell['ranks']} {cell['kind']}", []).append(cell)
+    for cell in sorted(cells, key=lambda cell: cell["turns"]):
+        groups.setdefault(f"all {KINDS[cell['turns']]}", []).append(cell)
+    lines = [line_of(["ranks", *collectives, "all", "goal"]), line_of(["---", *["---:"] * (len(collectives) + 2)])]
+    for title, among in groups.items():
+        texts = [error_text([cell for cell in among if cell["collective"] == collective]) for collective in collectives]
+        lines.append(line_of([title, *texts, error_text(among), f"{100 * AIMS[among[0]['turns']]:.0f} %"]))
+    return lines
+
+
+def write_document(document: Path, cells: list[dict[str, Any]], taken: str) -> None:
+    """Writes the comparison between the document's marks. `taken`: how the machine was measured."""
+    sizes = sorted({cell["bytes"] for cell in cells})
+    about = f"{origin(readme.command_line(document))} {taken} The median error of the prices, and the largest one in brackets, from "
+    about += f"{info.size_text(sizes[0])} to {info.size_text(sizes[-1])}."
+    if others := sum(cell["other_state"] for cell in cells):
+        about += f" In {others} of {len(cells)} cells, the caches were not as near as when the machine was measured."
+    readme.write(document, "\n".join([about, "", *document_text(cells)]), "model")
+
+
 def calibrate_command(
     output: Annotated[Path, typer.Option(help="the machine's file to write")] = Path("machine.json"),
     seconds: Annotated[int, typer.Option(min=1, max=600, help="start no new round of measurements after this many seconds")] = 10,
@@ -96,19 +129,27 @@ def calibrate_command(
     sizes: Annotated[str, typer.Option(help="with --check: bytes of the message or block (K and M allowed)")] = "8,64,512,4K,32K,256K,1M,4M",
     collectives: Annotated[str, typer.Option(help="with --check")] = "broadcast,reduce,allreduce,allgather,alltoall",
     as_json: Annotated[bool, typer.Option("--json", help="print the file, or the comparison, as JSON")] = False,
+    document: Annotated[Path | None, typer.Option(help="with --check: write the errors between the marks of this document, docs/machines.md")] = None,
 ) -> None:
     """Measure this machine, and write a file for `copse price --machine`. Takes about ten seconds."""
-    if machine and not check:
-        raise CopseError("--machine is only for a comparison", "add: --check")
+    for name, given in (("--machine", machine), ("--document", document)):
+        if given and not check:
+            raise CopseError(f"{name} is only for a comparison", "add: --check")
+    if document is not None and not document.is_file():
+        raise CopseError(f"there is no {document}", "give the docs/machines.md of a checkout")
     console = Console(width=None if sys.stdout.isatty() else 160)
+    taken = f"Prices are those of `{machine}`."
     if not machine:
         files.require_place(output, "copse-machine/", "a machine's file")
+        begin = time.monotonic()
         text = run_native("measuring this machine", "--seconds", str(seconds))
+        took = f"{time.monotonic() - begin:.1f} s"
+        taken = f"The machine was measured just before, in {took}."
         found = json.loads(text)
         files.write(output, text)
         if not as_json:
             show_machine(console, found)
-            console.print(f"written: {output}; try: copse price allreduce 64K -n 8 --machine {machine_argument(output)}", soft_wrap=True, highlight=False)
+            console.print(f"measured in {took}; written: {output}; try: copse price allreduce 64K -n 8 --machine {machine_argument(output)}", soft_wrap=True, highlight=False)
         elif not check:
             print(text, end="")
     if not check:
@@ -121,6 +162,8 @@ def calibrate_command(
         print(json.dumps({"cells": cells, "median_error": {KINDS[turns]: error for turns, error in median_errors(cells).items()}}, indent=1))
     else:
         show_check(console, cells)
+    if document is not None and cells:
+        write_document(document, cells, taken)
 
 
 def machine_argument(path: Path) -> str:
