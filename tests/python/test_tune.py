@@ -19,17 +19,17 @@ MPI = contest.Way(contest.MPI)
 MACHINE = '{"schema": "copse-machine/1"}'
 
 
-def a_contest(say=lambda _: None, journal=None):
+def a_contest(say=lambda _: None, journal=None, spots=(BCAST,)):
     side = bench.Side(flavours.find("mpich"), ("libcopse-mpi-mpich.so",))
-    return contest.Contest(side, 2, [BCAST], (WARM,), journal or contest.Journal(None, {}), say)
+    return contest.Contest(side, 2, list(spots), (WARM,), journal or contest.Journal(None, {}), say)
 
 
-def times_of(**us):
+def times_of(spot=BCAST, **us):
     """Returns the times of the default and of the ways that are given, in one cell."""
     times = contest.Times()
     for way, values in us.items():
         for value in values:
-            times.add({"default": contest.DEFAULT, "fast": FAST, "slow": SLOW, "mpi": MPI}[way], (BCAST, WARM), value)
+            times.add({"default": contest.DEFAULT, "fast": FAST, "slow": SLOW, "mpi": MPI}[way], (spot, WARM), value)
     return times
 
 
@@ -72,6 +72,86 @@ def test_the_mpi_may_win():
     race.times = times_of(default=[1.0], fast=[0.9], mpi=[0.3])
     rows = tune.rows_of(race, [4096], [2, 4], turns=False)
     assert [(row["run"], row["bytes"], row["ranks"], row["turns"]) for row in rows] == [("mpi", [1024, 16384], [2, 4], False)]
+
+
+def test_a_row_must_not_slow_down_another_form_of_the_call():
+    plain, form = contest.Spot("allgather", 4096), contest.Spot("allgatherv", 4096)
+    race = a_contest(spots=[plain])
+    for us, rows in ((1.0, 1), (1.0 / tune.LOSS + 0.01, 0)):
+        race.times = times_of(plain, default=[1.0], fast=[0.5])
+        race.times.merge(times_of(form, default=[1.0], fast=[us]))
+        assert len(tune.won_in(race)) == rows
+
+
+def test_winners_are_measured_with_all_forms_that_follow_their_rows(monkeypatch):
+    race, launched = a_contest(spots=[contest.Spot("allgather", 4096), contest.Spot("gather", 4096)]), []
+
+    def launch(self, name, ways, *_, **__):
+        launched.append((name, ways))
+        return contest.Times()
+
+    monkeypatch.setattr(contest.Contest, "launch", launch)
+    monkeypatch.setattr(contest.Contest, "race", lambda *_, **__: None)
+    monkeypatch.setattr(contest.Contest, "winner", lambda *_: FAST)
+    tune.tune_for(race, quick=True)
+    assert {(tuple(spot.call for spot in ways), *set(ways.values())) for _, ways in launched} == {
+        (("allgather", "allgatherv", "gather"), FAST), (("allgather", "allgatherv", "gather"), contest.DEFAULT)}  # fmt: skip
+
+
+def test_all_operations_but_those_among_neighbours_are_raced():
+    assert set(bench.OPERATIONS) - set(contest.COLLECTIVES) == {"neighbor_alltoall"}
+    assert [contest.PLAIN[its] for its in ("gather", "alltoall", "reduce_scatter")] == ["gather", "alltoall", "reduce_scatter_block"]
+    assert [spot.call for spot in contest.Spot("alltoall", 8).followers] == ["alltoall", "alltoallv", "alltoallw"]
+    with pytest.raises(CopseError, match="neighbor_alltoall"):
+        contest.spots_of(["neighbor_alltoall"], [8])
+
+
+def packed(**ways):
+    """Packs the ways of these calls of 4 KiB, and returns the calls of each launch by way."""
+    return [{spot.call: str(way) for spot, way in launch.items()} for launch in contest.packed({contest.Spot(call, 4096): among for call, among in ways.items()})]
+
+
+def test_forms_of_a_call_share_a_launch_only_if_they_go_the_same_way():
+    default = contest.DEFAULT
+    assert packed(bcast=[default, FAST, SLOW], allgather=[default, FAST]) == [
+        {"bcast": "", "allgather": ""}, {"bcast": "flat:slot", "allgather": "flat:slot"}, {"bcast": "chain:slot:4/1024"}]  # fmt: skip
+    assert packed(allgather=[default, FAST], allgatherv=[default, FAST]) == [
+        {"allgather": "", "allgatherv": ""}, {"allgather": "flat:slot", "allgatherv": "flat:slot"}]  # fmt: skip
+    assert packed(allgather=[FAST], allgatherv=[SLOW]) == [{"allgather": "flat:slot"}, {"allgatherv": "chain:slot:4/1024"}]
+
+
+def test_what_is_forced_holds_for_all_calls_and_sizes_of_a_launch():
+    forced = contest.Way("flat:get", forced=True)
+    assert packed(gather=[contest.DEFAULT, FAST], gatherv=[contest.DEFAULT, forced], scatterv=[contest.DEFAULT, forced]) == [
+        {"gather": "", "gatherv": "", "scatterv": ""}, {"gather": "flat:slot", "scatterv": "flat:get"}, {"gatherv": "flat:get"}]  # fmt: skip
+    short, long = contest.Spot("gatherv", 4096), contest.Spot("gatherv", 65536)
+    assert contest.packed({short: [forced], long: [forced]}) == [{short: forced, long: forced}]
+    assert len(contest.packed({short: [forced], long: [contest.Way("flat:slot", forced=True)]})) == 2
+
+
+def test_a_launch_makes_only_the_calls_that_it_races(monkeypatch):
+    started = []
+
+    def start(self, ranks, program, **ours):
+        table = json.loads(pathlib.Path(ours["COPSE_TUNING"]).read_text())
+        started.append((program[program.index("--operations") + 1], [row["run"] for row in table["rows"]], ours.get("COPSE_ALGORITHM")))
+        return "call,bytes,mode,ranks,batch,calls,us,flag_ns\n"
+
+    monkeypatch.setattr(bench.Side, "start", start)
+    monkeypatch.setattr(flavours.Flavour, "program", lambda *_: "program")
+    monkeypatch.setattr(bench, "cache_to_miss", lambda asked: 1)
+    race = a_contest(spots=[BCAST, contest.Spot("gatherv", 4096)])
+    race.launch("row", {BCAST: FAST}, 1, 0.001)
+    race.launch("forced", {BCAST: contest.DEFAULT, contest.Spot("gatherv", 4096): contest.Way("flat:get", forced=True)}, 1, 0.001)
+    assert started == [("bcast", ["flat:slot"], None), ("bcast,gatherv", [], "gather=flat:get")]
+
+
+def test_calls_that_ask_no_table_are_forced(monkeypatch):
+    monkeypatch.setattr(contest, "candidates", lambda spot, *_: [contest.Way(f"{spot.call}:get"), contest.Way(f"{spot.call}:get", 4096), FAST])
+    monkeypatch.setattr(contest, "chosen", lambda *_: FAST)
+    race = a_contest()
+    assert race._ways(contest.Spot("allgatherv", 4096), 3) == [contest.Way("allgather:get"), contest.Way("allgather:get", 4096)]
+    assert race._ways(contest.Spot("gatherv", 4096), 3) == [contest.Way("gather:get", forced=True), contest.Way("flat:slot", forced=True)]
 
 
 def test_ways_far_behind_leave_the_race_and_the_default_stays():

@@ -3,7 +3,7 @@ again and longer, until few are left. `copse tune` makes a table of the winners.
 default.
 
 A launch of the benchmark runs one way for each call and size, by a tuning table made for that launch. So as many launches as a call
-has ways race the ways of all calls and sizes at once.
+has ways race the ways of all calls and sizes at once. Calls to which a row of a table says nothing are forced, in launches of their own.
 """
 
 import csv
@@ -22,10 +22,16 @@ from .cluster import Cluster
 from .errors import CopseError
 
 SCHEMA = "copse-tuning/1"
-# The benchmark's calls, and the collectives whose rows choose their algorithms.
-COLLECTIVES = {"barrier": "barrier", "bcast": "broadcast", "reduce": "reduce", "allreduce": "allreduce", "gather": "gather",
-               "scatter": "scatter", "allgather": "allgather", "alltoall": "alltoall", "reduce_scatter_block": "reduce_scatter",
+# The benchmark's calls but those among neighbours, and the collectives whose rows choose their algorithms.
+COLLECTIVES = {"barrier": "barrier", "bcast": "broadcast", "reduce": "reduce", "allreduce": "allreduce", "gather": "gather", "gatherv": "gather",
+               "scatter": "scatter", "scatterv": "scatter", "allgather": "allgather", "allgatherv": "allgather", "alltoall": "alltoall",
+               "alltoallv": "alltoall", "alltoallw": "alltoall", "reduce_scatter_block": "reduce_scatter", "reduce_scatter": "reduce_scatter",
                "scan": "scan", "exscan": "exscan"}  # fmt: skip
+# The first of each collective's calls. The others are forms of it, which follow the same rows.
+PLAIN = {collective: next(call for call, its in COLLECTIVES.items() if its == collective) for collective in dict.fromkeys(COLLECTIVES.values())}
+RAGGED = {"gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw"}  # no row leaves them to the MPI
+UNTOLD = RAGGED - {"allgatherv"}  # two ranks know each size
+ONE_WAY = {"gatherv", "scatterv"}  # on one node, they go one way and ask no table (docs/decisions/one-way.md)
 MPI = "mpi"  # the MPI's own collective
 FAR_BY_PRICE = 5  # times the cheapest price on a recorded machine: such ways are not raced
 FAR_BY_OWN_PRICE = 3  # the same on a file of this machine, on which prices are surer
@@ -41,6 +47,7 @@ HARMLESS = {f"COPSE_{name}" for name in ("TUNING", "LEARN", "LEARNED", "JOIN", "
 class Way:
     run: str  # algorithm:carrier[:radix], or "mpi"
     fragment: int = 0  # bytes; 0: not cut, but for slots
+    forced: bool = False  # by COPSE_ALGORITHM, for all sizes of a launch, and cut as Copse chooses; else by a row
 
     def __str__(self) -> str:
         return self.run + (f"/{self.fragment}" if self.fragment else "")
@@ -61,6 +68,20 @@ class Spot:
 
     call: str
     bytes: int
+
+    @property
+    def collective(self) -> str:
+        return COLLECTIVES[self.call]
+
+    @property
+    def plain(self) -> "Spot":
+        return Spot(PLAIN[self.collective], self.bytes)
+
+    @property
+    def followers(self) -> list["Spot"]:
+        """Returns this one and the other forms of its call that follow the same row of a table."""
+        alike = (call for call, its in COLLECTIVES.items() if its == self.collective and call not in ONE_WAY)
+        return [self, *(Spot(call, self.bytes) for call in alike if call != self.call)]
 
 
 Cell = tuple[Spot, str]  # in the mode warm or cold
@@ -118,7 +139,7 @@ def refuse_variables() -> None:
 
 
 def question(spot: Spot) -> list[str]:
-    return [COLLECTIVES[spot.call], *([] if spot.call == "barrier" else [str(spot.bytes)])]
+    return [spot.collective, *([] if spot.call == "barrier" else [str(spot.bytes)])]
 
 
 @cache
@@ -160,8 +181,26 @@ def write_table(path: Path, rows: Iterable[dict], machine: str = "any", **member
 
 
 def row_of(spot: Spot, way: Way, sizes: tuple[int, int | None]) -> dict:
-    row = {"collective": COLLECTIVES[spot.call], "bytes": list(sizes), "run": way.run}
+    row = {"collective": spot.collective, "bytes": list(sizes), "run": way.run}
     return row | ({"fragment": way.fragment} if way.fragment else {})
+
+
+def packed(left: Mapping[Spot, Iterable[Way]]) -> list[dict[Spot, Way]]:
+    """Divides the ways of all spots among launches. In each, a spot has one way. Calls of one collective then follow the same row, and what is
+    forced holds for all of them, and for all sizes."""
+    launches: list[tuple[dict[Spot, Way], dict[tuple, Way]]] = []  # the ways, and what they decide
+    for spot, ways in left.items():
+        for way in ways:
+            forced, row = (way, DEFAULT) if way.forced else (DEFAULT, way)
+            decides = {(spot.collective,): forced, (spot.collective, spot.bytes): row}
+            for among, decided in launches:
+                if spot not in among and all(decided.get(what, how) == how for what, how in decides.items()):
+                    break
+            else:
+                launches.append((among := {}, decided := {}))
+            among[spot] = way
+            decided |= decides
+    return [among for among, _ in launches]
 
 
 @dataclass
@@ -236,8 +275,8 @@ class Contest:
         return f"{self.side.name}, {self.ranks} ranks{over}"
 
     def launch(self, name: str, ways: Ways, batches: int, seconds: float, **ours: str) -> Times:
-        """Runs the benchmark once, each of these spots by its way. The program makes the calls of the other spots, too, by default. They do
-        not count, so that no way has more samples than others. The journal knows a launch by its name and all that it measures."""
+        """Runs the benchmark once, each of these spots by its way. Where the program also makes these calls with other sizes, that does not
+        count, so that no way has more samples than others. The journal knows a launch by its name and all that it measures."""
         measured = repr((sorted(map(str, ways.items())), batches, seconds, sorted(ours.items())))
         digest = files.digest(measured.encode())
         readings = self.journal.launch(f"{self.name}: {name}: {digest}", lambda: self._measure(ways, batches, seconds, ours))
@@ -253,13 +292,17 @@ class Contest:
         return dict.fromkeys(self.spots, DEFAULT)
 
     def _measure(self, ways: Ways, batches: int, seconds: float, ours: Mapping[str, str]) -> list:
-        calls, sizes = dict.fromkeys(spot.call for spot in self.spots), sorted({spot.bytes for spot in self.spots} - {0}) or [8]
+        calls, sizes = dict.fromkeys(spot.call for spot in ways), sorted({spot.bytes for spot in ways} - {0}) or [8]
         program = [str(self.side.flavour.program(bench.SOURCE)), "--operations", ",".join(calls), "--sizes", ",".join(map(str, sizes))]
         program += ["--modes", ",".join(self.modes), "--batches", str(batches), "--seconds", str(seconds)]
         program += ["--cache", str(bench.cache_to_miss(self.cache)), "--fitting"]
+        forced = {spot.collective: way.run for spot, way in ways.items() if way.forced}
+        if forced:
+            ours = {"COPSE_ALGORITHM": ";".join(f"{collective}={run}" for collective, run in forced.items()), **ours}
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "contest.json"
-            write_table(table, [row_of(spot, way, (spot.bytes, spot.bytes)) for spot, way in ways.items() if way != DEFAULT])
+            write_table(table, [row_of(spot, way, (spot.bytes, spot.bytes)) for spot, way in ways.items() if way != DEFAULT and not way.forced])
+
             def start() -> str:
                 return self.side.start(self.ranks, program, **{"COPSE_TUNING": str(table), "COPSE_LEARN": "0", **ours})
 
@@ -273,20 +316,27 @@ class Contest:
     def race(self, rounds: tuple[Round, ...], with_mpi: bool, most_ways: int = MOST_WAYS, far: int = FAR_BY_OWN_PRICE) -> None:
         """Races all ways, the default among them, but not the dearest (candidates). Afterwards `times` holds what was measured in the last
         round."""
-        others = [DEFAULT, Way(MPI)] if with_mpi else [DEFAULT]
         left = {}
         for spot in self.spots:
-            same = chosen(spot, self.ranks, self.reach, self.nodes)
-            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach, self.nodes, self.machine, far) if way != same][:most_ways]
+            others = [DEFAULT, Way(MPI)] if with_mpi and spot.call not in RAGGED else [DEFAULT]
+            left[spot] = others + self._ways(spot, far)[:most_ways]
         for number, each in enumerate(rounds):
             self.times = Times()
-            heats = max(map(len, left.values()))
+            heats = packed(left)
             for launch in range(each.launches):
-                for heat in range(heats):
-                    self.say(f"{self.name}: round {number + 1} of {len(rounds)}, launch {launch * heats + heat + 1} of {each.launches * heats}")
-                    ways = {spot: among[heat] for spot, among in left.items() if heat < len(among)}
+                for heat, ways in enumerate(heats):
+                    done, all_of_them = launch * len(heats) + heat + 1, each.launches * len(heats)
+                    self.say(f"{self.name}: round {number + 1} of {len(rounds)}, launch {done} of {all_of_them}")
                     self.times.merge(self.launch(f"round {number}.{launch}.{heat}", ways, each.batches, each.seconds))
             left = {spot: self._best(spot, among, each) for spot, among in left.items()}
+
+    def _ways(self, spot: Spot, far: int) -> list[Way]:
+        """Returns the ways beside the default, cheapest first. They are priced as those of the call's plain form."""
+        ways = candidates(spot.plain, self.ranks, self.reach, self.nodes, self.machine, far)
+        if spot.call in UNTOLD:  # a table decides about these over several nodes only, or not about all sizes
+            return ways if self.nodes > 1 else list(dict.fromkeys(Way(way.run, forced=True) for way in ways))
+        same = chosen(spot, self.ranks, self.reach, self.nodes)
+        return [way for way in ways if way != same]
 
     def _best(self, spot: Spot, among: list[Way], each: Round) -> list[Way]:
         """Returns the ways that are near the best one in some mode."""
@@ -309,12 +359,12 @@ class Contest:
         """Measures the winners and the default anew, side by side, so that luck in the race does not count. Afterwards `times` holds
         that."""
         self.times = Times()
-        ways = {spot: way for spot, way in winners.items() if way != DEFAULT}
+        heats = packed({spot: [way] for spot, way in winners.items() if way != DEFAULT})
         for launch in range(launches):
             self.say(f"{self.name}: the fastest ways and the default, launch {launch + 1} of {launches}")
-            if ways:
-                self.times.merge(self.launch(f"confirm {launch} winners", ways, batches, seconds))
-            self.times.merge(self.launch(f"confirm {launch} default", self.defaults, batches, seconds))
+            for heat, ways in enumerate(heats):
+                self.times.merge(self.launch(f"confirm {launch} winners {heat}", ways, batches, seconds))
+            self.times.merge(self.launch(f"confirm {launch} default", dict.fromkeys(winners, DEFAULT), batches, seconds))
 
 
 def measured_machine(output: Path, journal: Journal, say: Callable[[str], None]) -> str:
@@ -329,6 +379,12 @@ def measured_machine(output: Path, journal: Journal, say: Callable[[str], None])
         say(f"this machine was not measured ({error}); ways are priced on a recorded machine")
         return ""
     return calibrate.machine_argument(path)
+
+
+def libraries_of(flavour: flavours.Flavour) -> dict[str, str]:
+    """Returns the digests of the libraries that are preloaded under this MPI, by name."""
+    there = (paths.PRELOAD_FOLDER / name for name in (flavour.preload.name, run.HEAP))
+    return {file.name: files.digest(file.read_bytes()) for file in there if file.exists()}
 
 
 def sides_of(flavour: flavours.Flavour, heap: bool, cluster: Cluster | None = None) -> list[bench.Side]:
