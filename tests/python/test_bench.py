@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, bench_report, flavours, ft, native, overlap, paths, quiet, readme, tables, upc_bench, upc_suite, upc_uoms
+from copse import bench, bench_report, flavours, ft, native, overlap, paths, quiet, readme, regret, tables, upc_bench, upc_suite, upc_uoms
 from copse.errors import CopseError
 
 sys.path.insert(0, str(paths.ROOT / "bench"))
@@ -223,6 +223,64 @@ def test_the_readme_gives_a_line_for_each_operation():
     assert "- Copse: geometric mean 2.00 over 2 cells; 1 of them slower than 0.95, the worst 0.50." in text
 
 
+def test_the_readme_compares_ways_to_choose(tmp_path):
+    table, plain = tmp_path / "table.json", tmp_path / "plain.json"
+    table.write_text('{"made": {"by": "copse tune", "on": "2026-11-30", "mpi": "MPICH 5", "seconds": 412}}')
+    plain.write_text("{}")
+    samples = samples_of("mpich", 8) + samples_of("mpich+copse untuned", 8.9) + samples_of("mpich+copse learning", 8.3) + samples_of("mpich+copse tuned", 4)
+    rows = bench_report.summarise(samples + samples_of("mpich+copse+heap tuned", 2), sides())
+    result = {"mpi": {"mpich": "MPICH 5"}, "time": "2026-11-21T10", "machine": {"processor": "P", "usable_cores": 2, "kernel": "K"},
+              "samples": [{"flag_ns": 0, "others": 0.0}], "tables": [str(table), str(plain)], "learning": 4.0}  # fmt: skip
+    text = readme.glance(rows, result, "bench --own")
+    assert "| slower than 0.95 | slower than 0.97 |" in text
+    assert "| 2 | Copse, untuned | 0.90 | 1 | 1 | 1 | 0.90 (bcast 8 B warm) |" in text
+    assert "| 2 | Copse, learning | 0.96 | 1 | 0 | 1 | 0.96 (bcast 8 B warm) |" in text
+    assert "| 2 | Copse with the shared heap, tuned | 4.00 | 1 | 0 | 0 | 4.00 (bcast 8 B warm) |" in text
+    assert "three quarters of 4 s" in text and text.count("The table for") == 1 and "made by `copse tune` on 2026-11-30 in 412 s." in text
+    text = readme.section(rows, result, "bench --own")
+    assert "| bcast | 8 B | warm | 8.00 mpich | 8.90 (0.90) | - | 8.30 (0.96) | - | 4.00 (2.00) | 2.00 (4.00) |" in text
+    assert "- Copse, learning: geometric mean 0.96 over 1 cells; 0 of them slower than 0.95, 1 of them slower than 0.97, the worst 0.96." in text
+
+
+def test_each_mpi_has_its_own_table(monkeypatch, tmp_path):
+    monkeypatch.setattr(regret, "require_table", lambda table: None)
+    found, files = [flavours.find(name) for name in ("mpich", "openmpi")], []
+    for name in ("mpich", "openmpi"):
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(json.dumps({"mpi": name}))
+    assert bench.choices_of(found, [], 0) == {}
+    choices = bench.choices_of(found, files, 2)
+    assert [choice.name for choice in choices["mpich"]] == ["untuned", "learning", "tuned"] and choices["mpich"][1].seconds == 2
+    tuned = {name: dict(of_flavour[2].variables) for name, of_flavour in choices.items()}
+    assert tuned == {name: {"COPSE_LEARN": "0", "COPSE_TUNING": str(tmp_path / f"{name}.json")} for name in ("mpich", "openmpi")}
+    with pytest.raises(CopseError, match="no table is for openmpi.*copse tune --mpi openmpi"):
+        bench.choices_of(found, files[:1], 0)
+    names = [side.name for side in bench.make_sides(found[:1], False, None, choices)]
+    assert names == ["mpich", "mpich+copse untuned", "mpich+copse learning", "mpich+copse tuned"]
+
+
+def test_what_was_learned_counts_and_not_the_learning(monkeypatch):
+    started = []
+
+    def start(self, ranks, program, **ours):
+        arguments = dict(zip(program[1::2], program[2::2], strict=True))
+        started.append((arguments["--operations"], int(arguments["--batches"])))
+        call, batches = arguments["--operations"].split(",")[-1], int(arguments["--batches"])
+        rows = [f"{call},{size},warm,2,{batch},9,{batch}.5,0" for size in (8, 4096) for batch in range(batches)]
+        return "\n".join(["# rings", "call,bytes,mode,ranks,batch,calls,us,flag_ns", *rows])
+
+    monkeypatch.setattr(bench.Side, "start", start)
+    monkeypatch.setattr(flavours.Flavour, "program", lambda *_: "program")
+    monkeypatch.setattr(bench, "cache_to_miss", lambda asked: 1)
+    side = bench.Side(flavours.find("mpich"), ("libcopse-mpi-mpich.so",), None, bench.Choice("learning", (), 80 * bench.BATCH_SECONDS))
+    readings = [reading for part in bench.parts_of(GRID, side) for reading in bench.measure_own(side, 2, part)]
+    assert started == [("barrier", 80), ("bcast", 80)]
+    assert [reading[3] for reading in readings] == 4 * list(range(60, 80))
+    bare = bench.Side(side.flavour)
+    assert bench.parts_of(GRID, bare) == [GRID]
+    assert len([*bench.measure_own(bare, 2, GRID)]) == 2 and started[-1] == ("barrier,bcast", 1)
+
+
 def test_sizes_and_times_read_well():
     assert bench.chosen_numbers("8,4K,1M", "size", 8, suffixes=True) == (8, 4096, 1 << 20)
     assert [bench_report.size_text(size) for size in (0, 8, 4096, 1 << 20)] == ["", "8 B", "4 KiB", "1 MiB"]
@@ -238,7 +296,10 @@ def test_sizes_and_times_read_well():
         (["--against", "lam"], ["lam", "openmpi"]),
         (["--imb", "--against", "openmpi"], ["MPICH", "--against"]),
         (["--imb", "--against", "mpich", "--operations", "gather,scan"], ["scan", "--own"]),
-        (["--table", "tuning.json"], ["--table", "--regret"]),
+        (["--table", "tuning.json"], ["tuning.json", "copse tune"]),
+        (["--regret", "--table", "a", "--table", "b"], ["one table", "--table a"]),
+        (["--imb", "--against", "mpich", "--learning", "1"], ["--learning", "--own"]),
+        (["--resume"], ["--resume", "--regret"]),
         (["--suite"], ["--suite", "--upc"]),
         (["--overlap", "--batches", "2"], ["--batches", "--overlap"]),
         (["--overlap", "--ranks", "1"], ["alone", "--ranks 2"]),

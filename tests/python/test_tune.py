@@ -1,5 +1,6 @@
 """`copse tune` and `copse bench --regret`: what they decide from times, what is left when they are interrupted, and one real run of each."""
 
+import csv
 import json
 import math
 import os
@@ -7,10 +8,11 @@ import pathlib
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, contest, flavours, native, paths, regret, tune, variables
+from copse import bench, bench_report, calibrate, contest, flavours, native, paths, readme, regret, tune, variables
 from copse.errors import CopseError
 
 BCAST, WARM = contest.Spot("bcast", 4096), "warm"
@@ -302,11 +304,45 @@ def test_the_default_and_a_table_are_judged_alike(monkeypatch):
     assert [value(cell) for value in regret.CHOICES.values()] == [1.2, 1.0, None]
 
 
+def a_cell(heap, size, us, mode=WARM, tuned=None):
+    return regret.Regret(2, 1, heap, "bcast", size, mode, "flat:slot", 1.0, us, tuned, None)
+
+
+SETTINGS = regret.Settings("0f0f", "MPICH", "a processor", 2, False, False, "", 0.0, 32, 0)
+PART = {"commit": ", commit 1", "on": "2026-11-30", "command": "copse bench --regret --mode cold"}
+
+
 def test_regret_is_told_for_each_situation():
-    cells = [regret.Regret(2, 1, heap, "bcast", size, "warm", "flat:slot", 1.0, us, None, None) for heap, size, us in ((False, 8, 1.0), (False, 64, 4.0), (True, 8, 1.0))]
-    text = regret.section(cells, "copse bench --regret", "MPICH")
-    assert "| 2 | without the heap | default | 2.000 | 4.00 (bcast 64 B warm) | 2 |" in text
-    assert "| 2 | with the heap | default | 1.000 | 1.00 (bcast 8 B warm) | 1 |" in text
+    part = regret.part_of("copse bench --regret")
+    cells = [a_cell(False, 8, 1.0), a_cell(False, 64, 4.0), a_cell(True, 8, 1.0)]
+    text = regret.section([regret.stored(SETTINGS, part, cell) for cell in cells], part, "MPICH", " The table is old.")
+    assert "| 2 | without the heap | default | 2.000 | 1.15 | 4.00 (bcast 64 B warm) | 2 |" in text
+    assert "| 2 | with the heap | default | 1.000 | 1.15 | 1.00 (bcast 8 B warm) | 1 |" in text
+    assert " MPICH. The table is old.\n" in text
+
+
+def test_parts_of_the_same_settings_make_one_table(tmp_path):
+    store, now = tmp_path / "regret.csv", regret.part_of("copse bench --regret --mode warm")
+    tuned = regret.Settings(**{**vars(SETTINGS), "table": "1234"})
+    regret.keep(store, [regret.stored(SETTINGS, PART, a_cell(False, 8, 4.0, "cold")), regret.stored(tuned, PART, a_cell(False, 8, 9.0))])
+    regret.keep(store, [regret.stored(SETTINGS, now, a_cell(False, 8, us)) for us in (3.0, 2.0)])  # the later one counts
+    lines = regret.alike(regret.lines_in(store), SETTINGS)
+    assert [regret.cell_of(line) for line in lines] == [a_cell(False, 8, 4.0, "cold"), a_cell(False, 8, 2.0)]
+    assert [regret.cell_of(line) for line in regret.alike(regret.lines_in(store), tuned)] == [a_cell(False, 8, 9.0)]
+    text = regret.section(lines, now, "MPICH", "")
+    assert "Parts of it were measured by `copse bench --regret --mode cold` on 2026-11-30, commit 1.\n" in text and "| 2.828 |" in text
+    store.write_text("buy,milk\n")
+    with pytest.raises(CopseError, match="other columns"):
+        regret.lines_in(store)
+
+
+def test_a_resumed_part_measures_what_is_missing():
+    side, barrier, longer = SimpleNamespace(preload=("libcopse-mpi-mpich.so",)), contest.Spot("barrier", 0), contest.Spot("bcast", 65536)
+    known = [a_cell(False, 4096, 1.0), a_cell(False, 4096, 1.0, "cold"), a_cell(False, 65536, 1.0), regret.Regret(2, 1, False, "barrier", 0, WARM, "", 1, 1, None, None)]
+    spots = [barrier, BCAST, longer]
+    assert regret.missing(known, side, 2, spots, bench.MODES) == [longer]
+    assert regret.missing(known, side, 2, spots, (WARM,)) == []
+    assert regret.missing(known, side, 8, spots, bench.MODES) == spots
 
 
 def copse(*arguments, **options):
@@ -378,7 +414,30 @@ def test_a_real_regret(tmp_path):
     arguments = ["--regret", "--quick", "--operations", "bcast", "--sizes", "4K", "--ranks", "2", "--mode", "warm", "--against", "mpich", "--busy", "--output", tmp_path]
     done = copse("bench", *arguments)
     assert done.returncode == 0, done.stderr
-    cells = json.loads((tmp_path / "regret.json").read_text())
-    assert {(cell["call"], cell["bytes"], cell["mode"]) for cell in cells} == {("bcast", 4096, "warm")}
-    assert all(cell["default_us"] > 0 and cell["best_us"] <= cell["default_us"] for cell in cells)
+    with (tmp_path / "regret.csv").open(newline="") as file:
+        cells = [regret.cell_of(line) for line in csv.DictReader(file)]
+    assert {(cell.call, cell.bytes, cell.mode, cell.heap) for cell in cells} == {("bcast", 4096, "warm", heap) for heap in (False, True)}
+    assert all(cell.default_us > 0 and cell.best_us <= cell.default_us for cell in cells)
     assert "regret, default, 2 ranks, without the shared heap: mean" in done.stdout
+    again = copse("bench", *arguments, "--resume")
+    assert again.returncode == 0 and "0 cells in" in again.stderr and again.stdout == done.stdout, again.stderr
+
+
+def test_calls_of_unknown_sizes_are_raced(tmp_path):
+    """Those that no row of a table decides about run by each algorithm that can be forced, and give right data."""
+    calls = ["gatherv", "allgatherv", "alltoallv", "reduce_scatter"]
+    arguments = ["--regret", "--quick", "--operations", ",".join(calls), "--sizes", "4K", "--ranks", "2", "--mode", "warm", "--against", "mpich", "--no-heap", "--busy"]
+    done = copse("bench", *arguments, "--output", tmp_path)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "regret.csv").open(newline="") as file:
+        assert {line["call"] for line in csv.DictReader(file)} == {*calls}
+
+
+def test_the_documents_say_what_counts():
+    tuning, measurements, machines = (" ".join((paths.ROOT / "docs" / name).read_text().split()) for name in ("tuning.md", "measurements.md", "machines.md"))
+    assert f"at least {100 * (tune.GAIN - 1):.0f} % faster" in tuning and f"more than {100 * (1 - tune.LOSS):.0f} % slower" in tuning
+    goals = regret.GOALS
+    assert f"{goals['default']:.2f} for the default without learning, {goals['learned']:.2f} after learning, and {goals['tuned']:.2f} with a table" in measurements
+    assert f"at most {regret.WORST_GOAL}." in measurements
+    assert f"slower than {readme.TUNED_GOAL} of the fastest bare MPI with a table, and none slower than {bench_report.SLOWER} after learning" in measurements
+    assert f"below {100 * calibrate.AIMS[False]:.0f} %, and below {100 * calibrate.AIMS[True]:.0f} % where ranks take turns" in machines

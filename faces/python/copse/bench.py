@@ -1,6 +1,7 @@
 """`copse bench`: measures the installed MPIs, bare and with Copse, over the same grid of calls and sizes.
 
-A side is one MPI: bare (a peer), with Copse preloaded, or with Copse and the shared heap. All sides of a comparison run
+A side is one MPI: bare (a peer), with Copse preloaded, or with Copse and the shared heap. With tuning tables, or with time to learn, there
+is a side for each way to choose: by Copse's rules alone, after learning, and by a table. All sides of a comparison run
 the same program with the same launcher options and number of ranks. The launches alternate between the sides (A B C,
 C B A, ...), so that a disturbance of the machine affects all of them. A side's figures for a cell (call, size, mode) are
 the minimum and the median over the batches of all its launches. The ratio is the best peer's figure over Copse's. If it is
@@ -14,7 +15,9 @@ that were taken in another state do not count. Nor does a launch count while oth
 
 import contextlib
 import csv
+import itertools
 import json
+import math
 import os
 import re
 import signal
@@ -22,8 +25,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -60,6 +63,7 @@ UNPUBLISHED = {"COPSE_JOIN", "COPSE_QUIET"}  # these are set anyhow, or change n
 LAUNCH_TIMEOUT = 1800  # seconds
 WATCH_SECONDS = 8  # to find the usual state of the machine
 TRIES = 6  # of a launch that still has cells without a batch in the usual state
+BATCH_SECONDS = 0.01  # of our own program, unless it is told
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,22 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """How Copse chooses what makes a call."""
+
+    name: str = ""  # a word; empty: as it does by default
+    variables: tuple[tuple[str, str], ...] = ()
+    seconds: float = 0  # that each cell runs; its last quarter counts, when Copse has learned
+
+
+@dataclass(frozen=True)
 class Side:
     flavour: flavours.Flavour
     preload: tuple[str, ...] = ()  # file names in build/lib; empty: the bare MPI
     cluster: Cluster | None = None  # the emulated nodes on which it runs; None: this machine
     hierarchical: bool = False  # over nodes, the MPI is told to use ways that know of them
     seconds: int = LAUNCH_TIMEOUT  # after which a launch has failed
+    choice: Choice = Choice()
 
     @property
     def peer(self) -> bool:
@@ -91,7 +105,7 @@ class Side:
     def name(self) -> str:
         if self.peer:
             return self.flavour.name + (" hierarchical" if self.hierarchical else "")
-        return f"{self.flavour.name}+copse" + ("+heap" if run.HEAP in self.preload else "")
+        return f"{self.flavour.name}+copse{'+heap' if run.HEAP in self.preload else ''} {self.choice.name}".strip()
 
     def preloaded(self) -> str:
         """Returns LD_PRELOAD for the ranks, or an empty text."""
@@ -100,7 +114,8 @@ class Side:
     def start(self, ranks: int, program: list[str], **ours: str) -> str:
         """Runs `program` to its end and returns what it printed. `ours` are variables for Copse, which makes all calls unless these
         say something else."""
-        variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1", **ours} if (preloaded := self.preloaded()) else {}
+        ours = {"COPSE_JOIN": "1", **dict(self.choice.variables), **ours}
+        variables = {"LD_PRELOAD": preloaded, **ours} if (preloaded := self.preloaded()) else {}
         pinned = ranks <= len(os.sched_getaffinity(0))
         options = self.flavour.family.hierarchical if self.hierarchical else ()
         command, environment = launch(self.flavour, ranks, program, self.cluster, variables, options, pinned=pinned)
@@ -143,14 +158,25 @@ def rows_of_own(side: Side, ranks: int, grid: Grid, *more: str) -> Iterator[dict
     `more` are options of the program."""
     sizes = ",".join(map(str, grid.sizes))
     program = [str(side.flavour.program(SOURCE)), "--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
-    program += ["--batches", str(grid.batches), "--cache", str(cache_to_miss(grid.cache)), *more]
+    program += ["--batches", str(grid.batches), "--seconds", str(BATCH_SECONDS), "--cache", str(cache_to_miss(grid.cache)), *more]
     return csv.DictReader(line for line in side.start(ranks, program).splitlines() if not line.startswith("#"))
 
 
 def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
-    """Runs the repository's own program."""
-    for row in rows_of_own(side, ranks, grid, "--flag-ns", str(flag_ns)):
+    """Runs the repository's own program. Of a side that learns, the last quarter of each cell's batches counts."""
+    if learning := side.choice.seconds > 0:
+        grid = replace(grid, batches=max(4 * grid.batches, math.ceil(side.choice.seconds / BATCH_SECONDS)))
+        flag_ns = 0  # no batch is repeated; there are enough in every state
+    rows = rows_of_own(side, ranks, grid, "--flag-ns", str(flag_ns))
+    for row in last_quarters(rows) if learning else rows:
         yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"]), float(row["flag_ns"])
+
+
+def last_quarters(rows: Iterable[dict[str, str]]) -> Iterator[dict[str, str]]:
+    """Yields the last quarter of the batches of each cell."""
+    for _, of_cell in itertools.groupby(rows, key=lambda row: (row["call"], row["bytes"], row["mode"])):
+        batches = [*of_cell]
+        yield from batches[len(batches) * 3 // 4 :]
 
 
 @cache
@@ -200,15 +226,42 @@ def emulated(nodes: int, rate: int, delay: int = 0) -> Iterator[Cluster | None]:
         yield cluster
 
 
-def make_sides(found: list[flavours.Flavour], heap: bool, cluster: Cluster | None = None) -> list[Side]:
+Choices = Mapping[str, list[Choice]]  # by the flavour's name
+
+
+def make_sides(found: list[flavours.Flavour], heap: bool, cluster: Cluster | None = None, choices: Choices | None = None) -> list[Side]:
     sides = []
     for flavour in found:
         sides.append(Side(flavour, (), cluster))
-        if flavour.preload.exists():
-            sides.append(Side(flavour, (flavour.preload.name,), cluster))
-            if heap and (paths.PRELOAD_FOLDER / run.HEAP).exists():
-                sides.append(Side(flavour, (flavour.preload.name, run.HEAP), cluster))
+        preloads = [(flavour.preload.name,)] if flavour.preload.exists() else []
+        if preloads and heap and (paths.PRELOAD_FOLDER / run.HEAP).exists():
+            preloads.append((flavour.preload.name, run.HEAP))
+        sides += [Side(flavour, preload, cluster, choice) for preload in preloads for choice in (choices or {}).get(flavour.name, [Choice()])]
     return sides
+
+
+def choices_of(found: list[flavours.Flavour], tables: list[Path], learning: float) -> Choices:
+    """Returns the ways to choose that are compared, if there are tables or seconds in which to learn. Then nothing is learned in the others."""
+    if not tables and not learning:
+        return {}
+    from .regret import require_table  # which needs this module
+
+    of_mpi: dict[str, Path] = {}
+    for table in tables:
+        require_table(table)
+        of_mpi[json.loads(table.read_text()).get("mpi", "")] = table.absolute()
+    result = {}
+    for flavour in found:
+        choices = [Choice("untuned", (("COPSE_LEARN", "0"),))]
+        if learning:
+            choices.append(Choice("learning", (("COPSE_LEARN", "1"),), learning))
+        table = of_mpi.get(flavour.family.name, of_mpi.get(""))
+        if table:
+            choices.append(Choice("tuned", (("COPSE_LEARN", "0"), ("COPSE_TUNING", str(table)))))
+        elif tables:
+            raise CopseError(f"no table is for {flavour.name}", f"run: copse tune --mpi {flavour.name} --output FILE, and add: --table FILE")
+        result[flavour.name] = choices
+    return result
 
 
 def take_launch(program: str, side: Side, ranks: int, grid: Grid, flag_ns: float, launch: int, patience: quiet.Patience) -> list[Sample]:
@@ -226,6 +279,12 @@ def take_launch(program: str, side: Side, ranks: int, grid: Grid, flag_ns: float
     return taken
 
 
+def parts_of(grid: Grid, side: Side) -> list[Grid]:
+    """Returns what a side measures in a launch. Cells that learn take long, so then an operation has a launch of its own, which must end in
+    time (LAUNCH_TIMEOUT)."""
+    return [replace(grid, operations=(each,)) for each in grid.operations] if side.choice.seconds else [grid]
+
+
 def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say, patience: quiet.Patience) -> list[Sample]:
     """Returns the batches that count. A cell of a side may have none."""
     samples = []
@@ -233,7 +292,8 @@ def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say, p
     for launch in range(grid.launches):
         for side in sides if launch % 2 == 0 else sides[::-1]:
             say(f"{PROGRAM_TITLES[program]}, {ranks} ranks, launch {launch + 1} of {grid.launches}: {side.name}")
-            samples += take_launch(program, side, ranks, grid, flag_ns, launch, patience)
+            for part in parts_of(grid, side):
+                samples += take_launch(program, side, ranks, part, flag_ns, launch, patience)
     disturbed = [s for s in samples if s.others > patience.limit]
     kept, of_one = of_one_state(samples, flag_ns, patience.limit)
     if other_state := len(samples) - len(disturbed) - len(kept):
@@ -284,7 +344,7 @@ def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) 
 
 # What is measured instead if one of these options is given, and which other options that has.
 INSTEAD = {
-    "regret": {"operations", "sizes", "ranks", "mode", "cache", "against", "heap", "nodes", "rate", "delay", "patience", "busy", "quick", "table", "learning", "into"},
+    "regret": {"operations", "sizes", "ranks", "mode", "cache", "against", "heap", "nodes", "rate", "delay", "patience", "busy", "quick", "table", "learning", "resume", "into"},
     "cluster": {"operations", "sizes", "mode", "cache", "against", "batches", "launches", "links", "shapes", "minutes", "document"},
     "overlap": {"sizes", "ranks", "against", "launches", "quick", "compute", "document"},
     "ft": {"ranks", "against", "heap", "launches", "patience", "busy", "quick"},
@@ -293,7 +353,7 @@ INSTEAD = {
     "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy", "nodes", "rate", "delay"},
 }
 ONLY_WITH = {
-    "table": ("regret",), "learning": ("regret",), "compute": ("overlap",), "document": ("overlap", "cluster"), "suite": ("upc",), "uoms": ("upc",),
+    "resume": ("regret",), "compute": ("overlap",), "document": ("overlap", "cluster"), "suite": ("upc",), "uoms": ("upc",),
     "rate": ("nodes",), "delay": ("nodes",), "links": ("cluster",), "shapes": ("cluster",), "minutes": ("cluster",),
 }  # fmt: skip
 
@@ -368,8 +428,9 @@ def bench_command(
     suite: Annotated[bool, typer.Option("--suite", help="with --upc: measure the UPC libraries of the papers and OpenSHMEM side by side")] = False,
     uoms: Annotated[str | None, typer.Option("--uoms", metavar="OPTIONS", help="with --upc: run the operations of UOMS with these options of its own, and draw them: --uoms '-maxsize 65536'")] = None,
     ft: Annotated[str | None, typer.Option("--ft", metavar="CLASSES", help="measure the NAS kernel FT instead, of the classes S, W, A: --ft S,W (in a checkout)")] = None,
-    table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
-    learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
+    table: Annotated[list[Path] | None, typer.Option(help="compare what this tuning table chooses, too; give one for each MPI")] = None,
+    learning: Annotated[float, typer.Option(min=0, help="let each cell run for so many seconds with learning, and compare that, too")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="with --regret: leave out the cells that --output has, of the same build, MPI, table, --learning and --quick")] = False,
     overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,
     compute: Annotated[float, typer.Option(min=0, help="with --overlap: the most microseconds of computation in an iteration; shorter ones are measured, too")] = 50,
     document: Annotated[Path | None, typer.Option(help="with --overlap or --cluster: write the result between the marks of this document, docs/collective-processors.md or docs/cluster.md")] = None,
@@ -410,10 +471,13 @@ def bench_command(
 
         if is_given(context, "against") and "," in against:
             raise CopseError("the regret is measured with one MPI at a time", f"use: --against {against.split(',')[0]}")
+        if len(table or []) > 1:
+            raise CopseError("the regret is measured with one table at a time", f"use: --table {table[0]}")
         with emulated(nodes, rate, delay) as here:
             return regret_command(
-                operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into, here, cache, None if busy or nodes > 1 else patient
-            )
+                operations, sizes, ranks, mode, against, heap, quick, table[0] if table else None, learning, output, into, here, cache,
+                None if busy or nodes > 1 else patient, resume,
+            )  # fmt: skip
     if overlap:
         from .overlap import overlap_command
 
@@ -460,9 +524,10 @@ def bench_command(
     )
     rank_counts = chosen_numbers(ranks, "number of ranks", nodes)
     found = chosen_flavours(against)
-    if nodes > 1:
+    choices = choices_of(found, table or [], learning)
+    if nodes > 1 or choices:
         if imb:
-            raise CopseError("over emulated nodes only the repository's own program is measured", "use: --own")
+            raise CopseError("over emulated nodes, and with --table or --learning, only the repository's own program is measured", "use: --own")
         imb = False
     runs_imb = {f.name for f in found if f.family is not flavours.OPEN_MPI}
     if imb and len(runs_imb) < len(found):
@@ -480,10 +545,10 @@ def bench_command(
 
     output.mkdir(parents=True, exist_ok=True)
     patient.wait()
-    all_sides = make_sides(found, heap)
+    all_sides = make_sides(found, heap, None, choices)
     with emulated(nodes, rate, delay) as here:
         samples, failure = until_failure(
-            take_samples(program, make_sides(members, heap, here), count, grid, progress.print, patient)
+            take_samples(program, make_sides(members, heap, here, choices), count, grid, progress.print, patient)
             for program, members in plan.items() for count in (rank_counts if members else ())
         )  # fmt: skip
     if failure and not samples:
@@ -498,7 +563,7 @@ def bench_command(
     else:
         progress.print(f"[yellow]no plots: {plots.WITHOUT}; {plots.REMEDY}[/]", soft_wrap=True)
     if into is not None and failure is None:
-        result = json.loads((output / "results.json").read_text())
+        result = json.loads((output / "results.json").read_text()) | {"tables": list(map(str, table or [])), "learning": learning}
         command = readme.command_line(into)
         readme.write(into, readme.glance(rows, result, command))
         readme.write(into.parent / readme.CELLS, readme.section(rows, result, command))

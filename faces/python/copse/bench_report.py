@@ -9,6 +9,7 @@ import platform
 import re
 import statistics
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from . import files, plots, quiet
 SCHEMA = 4  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
 PANELS_ACROSS = 6
+CHOICE_MARKERS = {"learning": "x", "tuned": "+"}  # of sides that are named after what chooses (bench.Choice)
 WIDE = 2  # a median so many times the minimum is told
 SLOWER = 0.95  # a ratio below this is slower, one above its inverse is faster; what lies between is noise
 
@@ -284,11 +286,11 @@ def draw_times(pyplot, rows: list[Row]):
                 if not points:
                     continue
                 style = {0: "--", 1: "-", 2: ":"}[name.count("+")]
-                settings = {"color": colours[name.split("+")[0]], "label": name}
+                settings = {"color": colours[name.split("+")[0]], "label": name, "marker": CHOICE_MARKERS.get(name.partition(" ")[2], ".")}
                 if call == "barrier":
                     axis.bar(name.replace("+", "\n+"), points[0][1], fill=style == "-", color=settings["color"])
                 else:
-                    axis.plot(*zip(*points, strict=True), style, marker=".", **settings)
+                    axis.plot(*zip(*points, strict=True), style, **settings)
             if call == "barrier":
                 axis.set(title="barrier", ylabel="us a call")
                 axis.tick_params(axis="x", labelsize=6)
@@ -347,10 +349,14 @@ def write(folder: Path, grid, sides: list, samples: list[Sample], rows: list[Row
     written = [folder / "results.json", folder / "samples.csv", folder / "summary.csv"]
     files.write(written[0], json.dumps(result, indent=1) + "\n")
     for file, records in zip(written[1:], (result["samples"], result["summary"]), strict=True):
-        with files.replaced(file) as new, new.open("w", newline="") as out:
-            writer = csv.DictWriter(out, records[0].keys())
-            writer.writeheader()
-            writer.writerows(records)
+        write_csv(file, records[0].keys(), records)
     return written
+
+
+def write_csv(file: Path, columns: Iterable[str], records: Iterable[dict]) -> None:
+    with files.replaced(file) as new, new.open("w", newline="") as out:
+        writer = csv.DictWriter(out, list(columns))
+        writer.writeheader()
+        writer.writerows(records)
 
 

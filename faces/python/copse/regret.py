@@ -4,25 +4,29 @@ that Copse could be forced to. Over emulated nodes, the MPI's own collective is 
 The fastest way is found first. Then it, the default and, if it is given, a table are measured anew, side by side, so that luck in the
 race does not count as regret. The fastest of these has the regret 1, whatever it is. What is learned runs by itself, for longer, and is
 compared with that.
+
+All calls take hours, so they can be measured in parts: some operations, sizes, modes, numbers of ranks or ways to reach buffers at a time.
+regret.csv keeps the cells. Those that were measured with the same settings make one table.
 """
 
-import json
+import csv
 import math
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from . import bench, contest, files, native, quiet, readme, variables
-from .bench_report import processor_name, size_text
+from . import bench, contest, files, native, quiet, readme, run, variables
+from .bench_report import processor_name, size_text, write_csv
 from .cluster import Cluster
 from .errors import CopseError
+from .tables import commit, line_of, origin
 
 FINAL = contest.Round(5, 4, 0.006, 1, 1)
 LEARN_BATCHES, LEARN_SECONDS = 40, 0.25  # of a cell that learns: at least so many batches, of so many seconds at most
@@ -49,6 +53,70 @@ class Regret:
 
 
 CHOICES = {"default": lambda r: r.of(r.default_us), "tuned": lambda r: r.of(r.tuned_us), "learned": lambda r: r.of(r.learned_us)}
+GOALS = {"default": 1.15, "tuned": 1.05, "learned": 1.10}  # of the geometric mean
+WORST_GOAL = 1.3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all cells of one table have in common."""
+
+    build: str  # the digests of what is preloaded
+    mpi: str
+    processor: str
+    processors: int
+    quick: bool
+    busy: bool
+    table: str  # the digest of the tuning table; empty: none
+    learning: float  # seconds
+    cache: int
+    rate: int  # of emulated nodes
+
+
+Stored = dict[str, str]  # a line of regret.csv
+SETTINGS = [field.name for field in fields(Settings)]
+PLACE = ["ranks", "nodes", "heap", "call", "bytes", "mode"]  # of a cell
+STORED = [*SETTINGS, "commit", "on", "command", *(field.name for field in fields(Regret))]
+
+
+def part_of(command: str) -> Stored:
+    """Returns what regret.csv says about a part: how, when and from which commit it was measured."""
+    return {"commit": commit(), "on": time.strftime("%Y-%m-%d"), "command": command}
+
+
+def stored(settings: Settings, part: Stored, cell: Regret) -> Stored:
+    values = asdict(settings) | part | asdict(cell)
+    return {name: "" if values[name] is None else str(values[name]) for name in STORED}
+
+
+def cell_of(line: Stored) -> Regret:
+    figures = [float(line[name]) if line[name] else None for name in ("best_us", "default_us", "tuned_us", "learned_us")]
+    return Regret(int(line["ranks"]), int(line["nodes"]), line["heap"] == "True", line["call"], int(line["bytes"]), line["mode"], line["best"], *figures)
+
+
+def lines_in(file: Path) -> list[Stored]:
+    """Returns what was measured so far."""
+    if not file.exists():
+        return []
+    with file.open(newline="") as text:
+        reader = csv.DictReader(text)
+        if reader.fieldnames != STORED:
+            raise CopseError(f"{file} has other columns than the cells of this version", "move it away, or choose another: --output FOLDER")
+        return list(reader)
+
+
+def keep(file: Path, new: Iterable[Stored]) -> None:
+    """Puts cells into the file. They replace those of the same place and settings."""
+    lines = {tuple(line[name] for name in (*SETTINGS, *PLACE)): line for line in (*lines_in(file), *new)}
+    write_csv(file, STORED, lines.values())
+
+
+def alike(lines: Iterable[Stored], settings: Settings) -> list[Stored]:
+    """Returns the cells that were measured with these settings, in the order of a table."""
+    wanted = {name: str(value) for name, value in asdict(settings).items()}
+    found = [line for line in lines if all(line[name] == value for name, value in wanted.items())]
+    calls = list(contest.COLLECTIVES)
+    return sorted(found, key=lambda line: (int(line["nodes"]), int(line["ranks"]), line["heap"], calls.index(line["call"]), int(line["bytes"]), line["mode"]))
 
 
 def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tuple[str, ...], quick: bool, table: Path | None,
@@ -111,26 +179,48 @@ def show(console: Console, regrets: list[Regret]) -> None:
         figures = [f"{value(r):.2f}" if value(r) is not None else "" for value in columns.values()]
         table.add_row(str(r.ranks), "yes" if r.heap else "no", r.call, size_text(r.bytes), r.mode, r.best, f"{r.best_us:.2f}", *figures)
     console.print(table)
-    for name, value in columns.items():
-        for ranks, heap in dict.fromkeys((r.ranks, r.heap) for r in regrets):
-            found = [value(r) for r in regrets if (r.ranks, r.heap) == (ranks, heap) and value(r) is not None]
-            if found:
-                where = f"{ranks} ranks, {'with' if heap else 'without'} the shared heap"
-                console.print(f"regret, {name}, {where}: mean {statistics.geometric_mean(found):.3f}, worst {max(found):.2f}, {len(found)} cells", highlight=False)
+    for s in summaries(regrets):
+        where = f"{s.ranks} ranks, {'with' if s.heap else 'without'} the shared heap"
+        console.print(f"regret, {s.choice}, {where}: mean {s.mean:.3f} (goal: {GOALS[s.choice]:.2f}), worst {s.worst:.2f}, {s.cells} cells", highlight=False)
 
 
-def section(regrets: list[Regret], command: str, mpi: str) -> str:
-    """Returns the text for docs/measurements.md."""
-    lines = [f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {processor_name()}, {len(os.sched_getaffinity(0))} cores, {mpi}.", ""]
-    lines += ["| ranks | | | mean | worst | cells |", "| ---: | --- | --- | ---: | ---: | ---: |"]
-    for ranks, heap in dict.fromkeys((r.ranks, r.heap) for r in regrets):
-        among = [r for r in regrets if (r.ranks, r.heap) == (ranks, heap)]
-        for name, value in CHOICES.items():
+@dataclass(frozen=True)
+class Summary:
+    """The regret of one choice in one situation."""
+
+    nodes: int
+    ranks: int
+    heap: bool
+    choice: str
+    mean: float
+    worst: float
+    where: Regret  # the worst
+    cells: int
+
+
+def summaries(regrets: list[Regret]) -> list[Summary]:
+    result = []
+    for nodes, ranks, heap in dict.fromkeys((r.nodes, r.ranks, r.heap) for r in regrets):
+        among = [r for r in regrets if (r.nodes, r.ranks, r.heap) == (nodes, ranks, heap)]
+        for choice, value in CHOICES.items():
             if found := [(value(r), r) for r in among if value(r) is not None]:
                 worst, where = max(found, key=lambda pair: pair[0])
-                lines.append(f"| {ranks} | {'with' if heap else 'without'} the heap | {name} | {statistics.geometric_mean([v for v, _ in found]):.3f} | "
-                             f"{worst:.2f} ({where.call} {size_text(where.bytes)} {where.mode}) | {len(found)} |")  # fmt: skip
-    return "\n".join(lines)
+                mean = statistics.geometric_mean([regret for regret, _ in found])
+                result.append(Summary(nodes, ranks, heap, choice, mean, worst, where, len(found)))
+    return result
+
+
+def section(lines: list[Stored], part: Stored, mpi: str, about: str) -> str:
+    """Returns the text for docs/measurements.md. `part` is the last one, and `about` what else there is to say."""
+    others = dict.fromkeys(f"`{line['command']}` on {line['on']}{line['commit']}" for line in lines if any(line[name] != value for name, value in part.items()))
+    parts = f" Parts of it were measured by {'; '.join(others)}." if others else ""
+    text = [f"{origin(part['command'])} {mpi}.{parts}{about}", ""]
+    text += [line_of(["ranks", "", "", "mean", "its goal", f"worst (goal: {WORST_GOAL})", "cells"]), "| ---: | --- | --- | ---: | ---: | ---: | ---: |"]
+    for s in summaries([cell_of(line) for line in lines]):
+        ranks = f"{s.ranks} on {s.nodes} nodes" if s.nodes > 1 else str(s.ranks)
+        worst = f"{s.worst:.2f} ({' '.join(filter(None, (s.where.call, size_text(s.where.bytes), s.where.mode)))})"
+        text.append(line_of([ranks, f"{'with' if s.heap else 'without'} the heap", s.choice, f"{s.mean:.3f}", f"{GOALS[s.choice]:.2f}", worst, str(s.cells)]))
+    return "\n".join(text)
 
 
 def require_table(table: Path) -> None:
@@ -140,30 +230,55 @@ def require_table(table: Path) -> None:
     native.query("explain", "broadcast", "8", "-n", "2", environment={**variables.without(), "COPSE_TUNING": str(table.absolute())})
 
 
+def spots_of(operations: str, sizes: str) -> list[contest.Spot]:
+    """Returns what the options of `copse bench` ask for. By default that is everything."""
+    calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
+    return contest.spots_of(calls, SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True))
+
+
+def missing(known: Iterable[Regret], side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tuple[str, ...]) -> list[contest.Spot]:
+    """Returns the spots of which a mode is not known. A barrier has only one."""
+    there = {(cell.call, cell.bytes, cell.mode) for cell in known if (cell.ranks, cell.heap) == (ranks, run.HEAP in side.preload)}
+
+    def is_known(spot: contest.Spot) -> bool:
+        having = [(spot.call, spot.bytes, mode) in there for mode in (bench.MODES if spot.call == "barrier" else modes)]
+        return any(having) if spot.call == "barrier" else all(having)
+
+    return [spot for spot in spots if not is_known(spot)]
+
+
 def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: str, heap: bool, quick: bool, table: Path | None,
                    learning: float, output: Path, into: Path | None, cluster: Cluster | None, cache: int,
-                   patience: quiet.Patience | None) -> None:  # fmt: skip
+                   patience: quiet.Patience | None, resume: bool) -> None:  # fmt: skip
     """The options are those of `copse bench`."""
     files.require_folder(output)
     contest.refuse_variables()
     flavour = bench.chosen_flavours(against)[0]
     sides = contest.sides_of(flavour, heap, cluster)
-    calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
-    lengths = SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True)
-    spots = contest.spots_of(calls, lengths)
-    modes = bench.chosen_words(mode, bench.MODES, "mode")
+    spots, modes = spots_of(operations, sizes), bench.chosen_words(mode, bench.MODES, "mode")
+    counts = bench.chosen_numbers(ranks, "number of ranks", cluster.nodes if cluster else 1)
     if table is not None:
         require_table(table)
-    regrets: list[Regret] = []
-    progress = Console(stderr=True)
-    plain = quick or cluster is not None
-    machine = "" if plain else contest.measured_machine(output / "regret.json", contest.Journal(None, {}), progress.print)
+    build = " ".join(contest.libraries_of(flavour).values())
+    settings = Settings(build, flavour.title, processor_name(), len(os.sched_getaffinity(0)), quick, patience is None,
+                        files.digest(table.read_bytes()) if table else "", learning, bench.cache_to_miss(cache), cluster.rate if cluster else 0)  # fmt: skip
+    store, part, progress = output / "regret.csv", part_of(readme.command_line(into or Path("README.md"))), Console(stderr=True)
+    lines_in(store)  # refuses another kind of file before anything is measured
+    nodes, plain = (cluster.nodes if cluster else 1), quick or cluster is not None
+    machine = "" if plain else contest.measured_machine(store, contest.Journal(None, {}), progress.print)
     with progress.status("") as status:
         for side in sides:
-            for count in bench.chosen_numbers(ranks, "number of ranks", cluster.nodes if cluster else 1):
-                regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update, cache, patience, machine)
-    show(Console(width=None if sys.stdout.isatty() else 200), regrets)
-    files.write(output / "regret.json", json.dumps([asdict(r) for r in regrets], indent=1) + "\n")
+            for count in counts:
+                known = [cell for cell in map(cell_of, alike(lines_in(store), settings)) if cell.nodes == nodes] if resume else []
+                left = missing(known, side, count, spots, modes)
+                begin = time.monotonic()
+                cells = measure(side, count, left, modes, quick, table and table.absolute(), learning, status.update, cache, patience, machine) if left else []
+                keep(store, [stored(settings, part, cell) for cell in cells])
+                progress.print(f"{side.name}, {count} ranks: {len(cells)} cells in {time.monotonic() - begin:.0f} s", highlight=False)
+    lines = alike(lines_in(store), settings)
+    asked = {(spot.call, spot.bytes) for spot in spots}
+    cells = [cell for cell in map(cell_of, lines) if (cell.call, cell.bytes) in asked and cell.nodes == nodes and cell.ranks in counts and cell.mode in modes]
+    show(Console(width=None if sys.stdout.isatty() else 200), [cell for cell in cells if heap or not cell.heap])
     if into is not None:
-        text = section(regrets, readme.command_line(into), flavour.title)
-        readme.write(into.parent / readme.CELLS, text, "regret")
+        about = readme.about_table(table) if table else ""
+        readme.write(into.parent / readme.CELLS, section(lines, part, flavour.title, about), "regret")
