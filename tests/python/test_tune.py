@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -14,6 +15,9 @@ import pytest
 
 from copse import bench, bench_report, calibrate, contest, flavours, native, paths, readme, regret, tune, variables
 from copse.errors import CopseError
+
+sys.path.insert(0, str(paths.ROOT / "bench"))
+import durations  # noqa: E402
 
 BCAST, WARM = contest.Spot("bcast", 4096), "warm"
 FAST, SLOW = contest.Way("flat:slot"), contest.Way("chain:slot:4", 1024)
@@ -433,6 +437,17 @@ def test_calls_of_unknown_sizes_are_raced(tmp_path):
         assert {line["call"] for line in csv.DictReader(file)} == {*calls}
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("name", durations.COMMANDS)
+def test_measuring_and_tuning_end_in_time(name):
+    """Others on this machine may stretch the time by what they take of the processors (bench/durations.py)."""
+    environment = os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}
+    command = [sys.executable, paths.ROOT / "bench/durations.py", "--only", name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60 + durations.TIMEOUT * durations.COMMANDS[name][1])
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_documents_say_what_counts():
     tuning, measurements, machines = (" ".join((paths.ROOT / "docs" / name).read_text().split()) for name in ("tuning.md", "measurements.md", "machines.md"))
     assert f"at least {100 * (tune.GAIN - 1):.0f} % faster" in tuning and f"more than {100 * (1 - tune.LOSS):.0f} % slower" in tuning
@@ -441,3 +456,7 @@ def test_the_documents_say_what_counts():
     assert f"at most {regret.WORST_GOAL}." in measurements
     assert f"slower than {readme.TUNED_GOAL} of the fastest bare MPI with a table, and none slower than {bench_report.SLOWER} after learning" in measurements
     assert f"below {100 * calibrate.AIMS[False]:.0f} %, and below {100 * calibrate.AIMS[True]:.0f} % where ranks take turns" in machines
+
+
+def test_a_busy_machine_may_take_longer():
+    assert durations.allowed(20, 0) == 20 and durations.allowed(20, 0.5) == 40 and durations.allowed(20, 1) < 1000
