@@ -164,7 +164,7 @@ class Verdict:
 
     def add(self, ranks: int, situation: Situation, bare: Readings, ours: Readings) -> None:
         rate = statistics.median(ours.rates)
-        self.gains.append(round(rate / statistics.median(bare.rates), 2))
+        self.gains.append(rate / statistics.median(bare.rates))
         if ranks == 2 and situation.shared:
             self.shared_us = max(self.shared_us, 1e6 / rate)
 

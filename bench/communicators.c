@@ -6,7 +6,7 @@
  * the world, once, and takes their times.
  *
  * For each number of calls, rank 0 prints: calls, the shortest and the median of the rounds in microseconds, the sum of all rounds
- * in seconds, and how many kB and open files the rank has more that has most more. A round takes as long as its slowest rank. */
+ * in seconds, and by how many kB and open files the rank grew that grew most. A round takes as long as its slowest rank. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>

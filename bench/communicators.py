@@ -69,11 +69,12 @@ def both(flavour: flavours.Flavour, ranks: int, kind: str, rounds: int, calls: t
 def ratios_of(found: Sides, calls: tuple[int, ...]) -> dict[int, float]:
     """Returns the ratio for each number of calls."""
     bare, ours = ({number: statistics.median(lives[number].median for lives in side) for number in calls} for side in found)
-    return {number: round(ours[number] / bare[number], 2) for number in calls}
+    return {number: ours[number] / bare[number] for number in calls}
 
 
 def ahead_from(ratios: dict[int, float]) -> str:
-    behind = [number for number, ratio in ratios.items() if ratio > 1]
+    """Returns the number of calls from which on no printed figure is above 1."""
+    behind = [number for number, ratio in ratios.items() if round(ratio, 2) > 1]
     ahead = [number for number in ratios if not behind or number > max(behind)]
     return str(min(ahead)) if ahead else "-"
 
@@ -108,7 +109,7 @@ def fill_many(options: argparse.Namespace) -> tuple[tables.GrowingTable, str]:
         lives = options.lives or MANY[kind]
         bare, ours = ([of_launch[1] for of_launch in side] for side in both(flavour, ranks, kind, lives, (1,), options))
         seconds = [statistics.median(one.seconds for one in side) for side in (bare, ours)]
-        ratios.append(round(seconds[1] / seconds[0], 2))
+        ratios.append(seconds[1] / seconds[0])
         growth = [str(max(getattr(one, what) for one in side)) for what in ("kilobytes", "files") for side in (bare, ours)]
         table.put([flavour.title, str(ranks), kind, str(lives), *(f"{each:.2f}" for each in seconds), f"{ratios[-1]:.2f}", *growth])
     return table, f"The goal is at most {GOAL}. {sum(ratio > GOAL for ratio in ratios)} of {len(ratios)} rows miss it."

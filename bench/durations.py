@@ -38,8 +38,7 @@ def measured(arguments: list[str], may_take: float, folder: Path) -> tuple[float
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(COMMANDS))
-    parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.relative_to(paths.ROOT)}")
-    options = parser.parse_args()
+    options = tables.parsed(parser, DOCUMENT, "durations")
     table, late = tables.GrowingTable(COLUMNS), False
     for name in bench.chosen_words(options.only, tuple(COMMANDS), "command"):
         arguments, may_take = COMMANDS[name]
@@ -48,7 +47,7 @@ def main() -> int:
         table.put([f"`copse {' '.join(arguments)}`", f"{seconds:.1f}", str(may_take), f"{others:.0%}"])
         late |= seconds > allowed(may_take, others)
     if options.document:
-        table.write(DOCUMENT, "durations")
+        table.write(DOCUMENT, options.marks)
     return int(late)
 
 

@@ -2,8 +2,8 @@
 """Measures what memory a rank has, bare and with Copse, by the number of ranks and of communicators (target: 4 MiB more at most).
 
 bench/memory.c calls short and long allreduces on each communicator. *Share* is the mean of the ranks' proportional sets: pages that several
-ranks map count once in all. *Resident* is the mean resident set, in which they count for each rank. *Page tables* are the kernel's, and in
-neither of these.
+ranks map count once in all. *Resident* is the mean resident set, in which they count for each rank. *Page tables* are the kernel's, and are
+in neither of these.
 
     build/venv/bin/python bench/memory.py [--ranks 2,8,32,64,128] [--communicators 1,65] [--document] [mpich impi openmpi]
 """

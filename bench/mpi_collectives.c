@@ -27,7 +27,8 @@
  * ranks than processors. --watch SECONDS only prints the state.
  *
  * With --wire RANKS, where each node has so many ranks, a row also has the bytes that all nodes send by eth0 for a call, and those
- * of the node that sends most (wire,most). They include the protocols' headers, and a share of the meetings around a batch.
+ * of the node that sends most (wire,most). They include a share of the meetings around a batch, and the protocols' headers: of a
+ * segment of up to 64 KiB once, because the kernel hands it on whole.
  *
  * If the buffers need more than half of the machine's memory, the run ends with an error. --fitting leaves out the cells that
  * need more than a quarter. */

@@ -305,10 +305,10 @@ CASES = (
 )
 # Programs whose time says little about others. They make every kind of call, and are there for their results.
 CALLING_ALL = (
-    Case("IMB-MPI1", "", "", "all its benchmarks up to 64 KiB; compared is what has run, because it does not look at the data",
+    Case("IMB-MPI1", "", "", "all its benchmarks up to 64 KiB; what has run is compared, because it does not look at the data",
          imb("IMB-MPI1"), imb_results, 0, ("mpich", "impi"), source="as Intel built it"),
     Case("IMB-NBC", "", "", "like IMB-MPI1, with started calls",
          imb("IMB-NBC"), imb_results, 0, ("mpich", "impi"), starts=True, source="as Intel built it"),
-    Case("mpi4py's tests", "", "", "of collectives and communicators; compared is which pass on each rank",
+    Case("mpi4py's tests", "", "", "of collectives and communicators; which pass on each rank is compared",
          prepare_mpi4py, mpi4py_results, 0, ("mpich", "impi", "openmpi"), starts=True, source="from its source package"),
 )  # fmt: skip

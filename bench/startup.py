@@ -104,9 +104,10 @@ class Reading:
 
 
 def short_launch(side: bench.Side, ranks: int, kind: str, communicators: int) -> Reading:
+    program = side.flavour.program(SOURCE)  # before the clock starts, because it may have to be compiled
     start = time.perf_counter()
     # Without COPSE_JOIN, Copse begins where it pays, as it does for users.
-    printed = tables.unpinned_output(side, ranks, [side.flavour.program(SOURCE), kind, communicators], TIMEOUT)
+    printed = tables.unpinned_output(side, ranks, [program, kind, communicators], TIMEOUT)
     return Reading(*map(float, printed.split()), time.perf_counter() - start)
 
 
@@ -125,7 +126,7 @@ def short_row(flavour: flavours.Flavour, ranks: int, kind: str, rounds: int, opt
     ratio = whole[1] / whole[0]
     cells = [*map("{:.2f}".format, first), *map("{:.0f}".format, middle("making")), *map("{:.1f}".format, middle("freeing")),
              *map("{:.2f}".format, whole), f"{ratio:.2f}", *map("{:.0f}".format, middle("kilobytes", 1024))]  # fmt: skip
-    return [flavour.title, str(ranks), kind, *cells], round(ratio, 2), first[1] - first[0]
+    return [flavour.title, str(ranks), kind, *cells], ratio, first[1] - first[0]
 
 
 def fill_short(options: argparse.Namespace) -> tuple[tables.GrowingTable, str]:

@@ -1,16 +1,18 @@
 /* A switch between emulated nodes that hands a frame on after some time: delay MICROSECONDS PID PID...
  *
- * Linux has a queue that does this (netem), but a kernel may lack it. Here each PID stands for a machine, whose network it is in. The
- * machine gets a TAP device, eth0, that ends in this process. A thread for each machine reads what the machine sends, keeps it for the
- * time of the delay, and writes it to the machine it is for, or to all others if it is for many. So a message takes that long, and as
- * long as it takes to wake the thread twice.
+ * Linux has a queue that does this (netem), but a kernel may lack it. Here each PID stands for a machine, whose network it is
+ * in. The machine gets a TAP device, eth0, whose other end is this process. A thread for each machine reads what the machine
+ * sends, keeps it for the time of the delay, and writes it to the machine it is for, or to all others if it is for many. So a
+ * message takes that long, and as long as it takes to wake the thread twice.
  *
- * Frames keep the kernel's own offload headers: a segment of 64 KiB passes as one frame, whose checksum nobody computes. A frame costs
- * two system calls and two copies, of processor time that the nodes do not have. Where it is allowed, the threads go before all others
- * (SCHED_FIFO), because a link does not wait for a processor.
+ * Frames keep the kernel's own offload headers: a segment of 64 KiB passes as one frame, whose checksum nobody computes. A frame
+ * costs at least two system calls and two copies, of processor time that the nodes do not have. Where it is allowed, the threads
+ * go before all others (SCHED_FIFO), because a link does not wait for a processor.
  *
- * When all machines have their device, this prints the process that works on in the background, and ends. Its exit code is 77 if that
- * is not permitted. A thread keeps kFrames frames at most, and leaves the others where they are: in the queue of the device. */
+ * When all machines have their device, this prints the process that works on in the background, and ends. Its exit code is 77 if
+ * that is not permitted. The process in the background ends when it is killed, and when the first PID ends, so that none is left
+ * behind: its devices keep the networks, and nothing else would end it. A thread keeps kFrames frames at most, and leaves the
+ * others where they are: in the queue of the device. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +28,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,6 +50,7 @@ struct machine {
 static struct machine machines[kMachines];
 static int machine_count;
 static int64_t delay; /* ns */
+static int first_pid; /* a pidfd, readable when that process has ended; -1 where there is none (before Linux 5.3) */
 
 static int64_t now(void) {
   struct timespec time;
@@ -65,7 +69,8 @@ static void deliver(const struct machine* from, const struct frame* frame) {
   }
 }
 
-/* Hands on what one machine sends, until its device is gone. Free frames are used again last in, first out: their memory is in a cache. */
+/* Hands on what one machine sends, until its device or the first process is gone. Free frames are used again last in, first out:
+ * their memory is in a cache. */
 static void* carry(void* machine) {
   const struct machine* const from = machine;
   struct frame *first = NULL, *last = NULL, *unused = NULL;
@@ -93,10 +98,12 @@ static void* carry(void* machine) {
       continue;
     }
     if (unused == NULL ? first == NULL : length < 0 && errno != EAGAIN && errno != EINTR && errno != EIO) return NULL;
-    struct pollfd device = {.fd = from->device, .events = unused == NULL ? 0 : POLLIN};
+    struct pollfd ends[] = {{.fd = from->device, .events = unused == NULL ? 0 : POLLIN}, {.fd = first_pid, .events = POLLIN}};
     const int64_t left = first == NULL ? 0 : first->due - now();
     const struct timespec wait = {.tv_sec = left > 0 ? left / 1000000000 : 0, .tv_nsec = left > 0 ? left % 1000000000 : 0};
-    if (ppoll(&device, 1, first == NULL ? NULL : &wait, NULL) > 0 && (device.revents & (POLLERR | POLLNVAL)) != 0) return NULL;
+    if (ppoll(ends, 2, first == NULL ? NULL : &wait, NULL) > 0 &&
+        ((ends[0].revents & (POLLERR | POLLNVAL)) != 0 || ends[1].revents != 0))
+      return NULL;
   }
 }
 
@@ -147,6 +154,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   delay = microseconds * 1000;
+  first_pid = (int)syscall(SYS_pidfd_open, (pid_t)strtol(argv[2], NULL, 10), 0);
   for (int i = 0; i < machine_count; ++i) machines[i] = machine_of(argv[i + 2]);
   const pid_t worker = fork();
   if (worker < 0) give_up("fork");

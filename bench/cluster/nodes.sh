@@ -1,8 +1,8 @@
 #!/bin/bash
 # nodes.sh up N [MICROSECONDS DELAY] | rate MBIT | on NODE COMMAND... | down
 # Emulates N machines n0, n1, ... and one more, "head", from which to launch. Each has its own network, host name, System V
-# memory, /dev/shm and (except for head) process ids. veth pairs and a bridge join them. If each message shall take some
-# MICROSECONDS more, the program DELAY joins them instead (delay.c). `rate` limits what a node sends.
+# memory, /dev/shm and (except for head) process ids. veth pairs and a bridge join them. If each message is to take
+# MICROSECONDS longer, the program DELAY joins them instead (delay.c). `rate` limits what a node sends.
 # Needs root and namespaces; `up` returns 77 if they are not permitted. NODES_DIR must be set; it keeps the state of the
 # nodes. `down` ends only what `up` started.
 set -u
@@ -36,17 +36,18 @@ give_address() { # NAME NUMBER
   in_network "$1" ip address add "$network.$2/24" dev eth0 && in_network "$1" ip link set eth0 mtu 9000 up
 }
 
-# join_by_bridge LAST: makes eth0 of head and of n0 to nLAST.
+# join_by_bridge LAST: makes eth0 of head and of n0 to nLAST. Returns 77 if that is not permitted.
 join_by_bridge() {
   local i
-  in_network head ip link add eth0 type bridge || return
+  in_network head ip link add eth0 type bridge || return 77
   for i in $(seq 0 "$1"); do
-    in_network head ip link add "port$i" type veth peer name eth0 netns "$(cat "$folder/n$i.pid")" || return
-    in_network head ip link set "port$i" mtu 9000 master eth0 up || return
+    in_network head ip link add "port$i" type veth peer name eth0 netns "$(cat "$folder/n$i.pid")" || return 77
+    in_network head ip link set "port$i" mtu 9000 master eth0 up || return 77
   done
 }
 
-# join_with_delay LAST MICROSECONDS DELAY: makes the same devices. The program goes on in the background until `down`.
+# join_with_delay LAST MICROSECONDS DELAY: makes the same devices. The program goes on in the background until `down`, or until head ends.
+# Returns its exit code, which is 77 if devices are not permitted.
 join_with_delay() {
   local i machines
   machines=("$(cat "$folder/head.pid")")
@@ -64,7 +65,7 @@ up() {
   } > "$folder/hosts"
   hold head || return
   for i in $(seq 0 $last); do hold "n$i" pid || return; done
-  if [ "${2:-0}" -gt 0 ]; then join_with_delay $last "$2" "$3"; else join_by_bridge $last; fi || return 77
+  if [ "${2:-0}" -gt 0 ]; then join_with_delay $last "$2" "$3"; else join_by_bridge $last; fi || return
   for i in $(seq 0 $last); do give_address "n$i" $((i + 1)); done
   give_address head 250
 }

@@ -34,6 +34,7 @@ OWN_BUILD = (
     "cmake --build build/own",
     "cmake --install build/own --prefix $HOME/copse --strip",
 )
+REGRET = ("--ranks 2 --no-heap --table build/tuning.json", "--resume --table build/tuning.json --readme README.md")
 # What is not run here, and why.
 AS_ROOT = "writes below /usr/local; tests/install/test_fresh_root.py does it in a root file system of its own"
 CONTAINER = "takes ten minutes; tests/install/test_container.py does it with buildah"
@@ -80,6 +81,8 @@ EXCUSED = {
         "measures for four minutes; tests/python/test_bench.py runs a part of it",
     ("docs/communicators.md", "build/venv/bin/python bench/communicators.py --ranks 2,8 --document"):
         "measures for half an hour; tests/python/test_bench.py runs a part of it",
+    **{("docs/measurements.md", f"build/bin/copse bench --regret --against mpich {options}"):
+       "measures for hours; tests/python/test_tune.py measures one call, and goes on with it" for options in REGRET},
     ("docs/upc-measurements.md", "build/venv/bin/python bench/upc.py --document"):
         "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",
     ("docs/busy-machines.md", "build/venv/bin/python bench/busy.py --document"):

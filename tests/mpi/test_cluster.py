@@ -6,8 +6,8 @@ import hashlib
 import os
 import random
 import re
-import subprocess
-import sys
+import signal
+import time
 from pathlib import Path
 
 import mpi4py_suite
@@ -56,9 +56,8 @@ def test_helpers_of_several_nodes(run, programs, nodes, name):
     flavour = flavours.find(name)
     preload = f"{flavour.world_library}:{flavour.preload}"
     variables = {"LD_PRELOAD": preload, "COPSE_TRACE": "1", "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "out:1"}
-    options = ["--bind-to", "none"] if flavour.family is flavours.OPEN_MPI else []  # it binds no more ranks than there are processors
     for part in ("requests", "progress"):
-        command = nodes.command(flavour, 3, [programs(flavour), part], options=options, variables=variables)
+        command = nodes.command(flavour, 3, [programs(flavour), part], variables=variables)
         done = run(command, env=nodes.environment(flavour), timeout=300)
         assert passed(done, part), done.stdout + done.stderr
         if part == "requests":
@@ -150,17 +149,36 @@ def test_a_delay_is_added_to_each_message(tmp_path, rate):
         with Cluster(tmp_path, 2, rate, delay) as cluster:
             trips = cluster.round_trips()
             before = cluster.sent()
-            on = [paths.ROOT / "bench/cluster/nodes.sh", "on"]
-            environment = {**os.environ, "NODES_DIR": str(cluster.folder)}
-            with subprocess.Popen([*on, "n0", sys.executable, "-c", ECHO], env=environment, stdout=subprocess.PIPE, text=True) as echo:
-                port = echo.stdout.readline().strip()
-                done = subprocess.run([*on, "n1", sys.executable, "-c", BACK, "n0", port], env=environment, input=data, capture_output=True, timeout=60)
+            with cluster.python_on("n0", ECHO) as echo, cluster.python_on("n1", BACK, "n0", echo.stdout.readline().decode().strip()) as back:
+                came_back = back.communicate(data, timeout=60)[0].decode().strip()
             after = cluster.sent()
     except NotPermitted as error:
         pytest.skip(f"namespaces are not permitted here: {error}")
     assert len(trips) == 100 and 2 * delay <= min(trips) <= 2 * delay + patience, trips
-    assert done.stdout.decode().strip() == hashlib.sha256(data).hexdigest(), done.stderr
+    assert came_back == hashlib.sha256(data).hexdigest()
     assert all(LARGE < after[name] - before[name] < 1.2 * LARGE for name in after), (before, after)
+
+
+def has_ended(process: int) -> bool:
+    try:
+        return "State:\tZ" in Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_a_delay_ends_with_its_nodes(tmp_path):
+    """The program that makes it holds the nodes' networks. It ends with the first node, also if nothing else ends it."""
+    try:
+        with Cluster(tmp_path, 2, delay=100):
+            program, first = (int((tmp_path / f"{name}.pid").read_text()) for name in ("delay", "head"))
+            assert not has_ended(program)
+            os.kill(first, signal.SIGKILL)
+            deadline = time.monotonic() + 20
+            while not has_ended(program) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert has_ended(program)
+    except NotPermitted as error:
+        pytest.skip(f"namespaces are not permitted here: {error}")
 
 
 @pytest.mark.full

@@ -2,7 +2,9 @@
 """
 
 import csv
+import dataclasses
 import json
+import math
 import os
 import re
 import shutil
@@ -80,6 +82,9 @@ def test_a_side_that_was_measured_more_often_has_no_more_luck():
     samples = samples_of("mpich", 4, 8) + samples_of("mpich+copse", 3, 5, 1)
     rows = {row.side: row for row in bench_report.summarise(samples, sides())}
     assert (rows["mpich+copse"].min_us, rows["mpich+copse"].batches, rows["mpich"].batches) == (3, 2, 2)
+    again = [dataclasses.replace(sample, launch=1, us=sample.us - 2) for sample in samples if sample.side == "mpich+copse"]
+    rows = {row.side: row for row in bench_report.summarise(samples + again, sides())}
+    assert (rows["mpich+copse"].min_us, rows["mpich+copse"].median_us) == (1, 2)  # the first batch of each launch, 3 and 1
 
 
 @pytest.mark.parametrize(("sizes", "mebibytes"), [({"l2": 1 << 20, "l3": 8 << 20}, 20), ({"l2": 1 << 20}, 4), ({}, 32)])
@@ -255,6 +260,10 @@ def test_each_mpi_has_its_own_table(monkeypatch, tmp_path):
     assert tuned == {name: {"COPSE_LEARN": "0", "COPSE_TUNING": str(tmp_path / f"{name}.json")} for name in ("mpich", "openmpi")}
     with pytest.raises(CopseError, match="no table is for openmpi.*copse tune --mpi openmpi"):
         bench.choices_of(found, files[:1], 0)
+    with pytest.raises(CopseError, match="are tables for the same MPI"):
+        bench.choices_of(found, [*files, files[0]], 0)
+    with pytest.raises(CopseError, match="openmpi.json is for openmpi, which is not compared"):
+        bench.choices_of(found[:1], files, 0)
     names = [side.name for side in bench.make_sides(found[:1], False, None, choices)]
     assert names == ["mpich", "mpich+copse untuned", "mpich+copse learning", "mpich+copse tuned"]
 
@@ -272,7 +281,7 @@ def test_what_was_learned_counts_and_not_the_learning(monkeypatch):
     monkeypatch.setattr(bench.Side, "start", start)
     monkeypatch.setattr(flavours.Flavour, "program", lambda *_: "program")
     monkeypatch.setattr(bench, "cache_to_miss", lambda asked: 1)
-    side = bench.Side(flavours.find("mpich"), ("libcopse-mpi-mpich.so",), None, bench.Choice("learning", (), 80 * bench.BATCH_SECONDS))
+    side = bench.Side(flavours.find("mpich"), ("libcopse-mpi-mpich.so",), choice=bench.Choice("learning", (), 80 * bench.BATCH_SECONDS))
     readings = [reading for part in bench.parts_of(GRID, side) for reading in bench.measure_own(side, 2, part)]
     assert started == [("barrier", 80), ("bcast", 80)]
     assert [reading[3] for reading in readings] == 4 * list(range(60, 80))
@@ -681,7 +690,8 @@ def test_very_many_communicators_are_measured():
 def test_starts_are_measured():
     none, openmpi = rows_of("startup.py", "--rounds", "2", "none", "openmpi")
     assert none[1] == "1" and none[7:] == ["-", "-"] and openmpi[1] == "2"
-    assert all(float(figure) > 0 for figure in (none[2], none[3], none[5], *openmpi[2:4], openmpi[5], openmpi[7], openmpi[8])), (none, openmpi)
+    assert all(float(figure) > 0 for figure in (none[2], none[3], none[5], *openmpi[2:4], openmpi[5], openmpi[7])), (none, openmpi)
+    assert math.isfinite(float(openmpi[8]))  # after two rounds, other tests may have taken more than `copse run` adds
 
 
 def test_short_programs_are_measured():
@@ -690,7 +700,7 @@ def test_short_programs_are_measured():
     assert all(float(figure) > 0 for row in rows for figure in (*row[3:7], *row[9:])), rows
 
 
-@pytest.mark.parametrize("script", ["busy.py", "communicators.py", "memory.py", "startup.py"])
+@pytest.mark.parametrize("script", ["busy.py", "communicators.py", "durations.py", "memory.py", "startup.py"])
 def test_a_document_without_the_marks_is_refused_before_measuring(script):
     command = [sys.executable, paths.ROOT / "bench" / script, "--document", "--marks", "absent"]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)

@@ -1,13 +1,16 @@
 """`copse bench --cluster`: what it reads, in which order it measures, how it goes on, what it says, and one real measurement."""
 
 import csv
+import inspect
+import re
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, cluster_bench, cluster_report, contest, flavours
-from copse.cluster import NotPermitted
+from copse import bench, cluster_bench, cluster_report, contest, flavours, paths
+from copse.cluster import Cluster, NotPermitted
 from copse.cluster_report import Batch, Link, Setting
 from copse.errors import CopseError
 
@@ -40,6 +43,54 @@ def test_mistakes_are_named(copse, arguments, words):
     assert all(word in done.stderr for word in words), done.stderr
 
 
+def test_a_document_without_the_marks_is_refused_before_measuring(copse, tmp_path):
+    (page := tmp_path / "page.md").write_text("no marks\n")
+    done = copse("bench", "--cluster", "--output", tmp_path, "--document", page)
+    assert done.returncode == 2 and "<!-- cluster:begin -->" in done.stderr and not (tmp_path / "cluster.unfinished").exists(), done.stderr
+
+
+def test_mpis_that_do_not_run_over_nodes_are_refused():
+    with pytest.raises(CopseError, match="mpich-debian does not run over emulated nodes.*mpich, impi, openmpi"):
+        cluster_bench.sides_of([SimpleNamespace(name="mpich-debian")])
+
+
+def test_the_page_says_what_is_measured():
+    page = " ".join((paths.ROOT / "docs/cluster.md").read_text().split())
+    given = inspect.signature(bench.bench_command).parameters
+    (four, two), links = cluster_report.shapes_of(given["shapes"].default), cluster_report.links_of(given["links"].default)
+    sizes = [cluster_report.size_text(size) for size in (min(cluster_bench.SIZES), max(cluster_bench.SIZES))]
+    assert f"of {sizes[0]} to {sizes[1]}, over {four[0]} nodes of {four[1]} ranks and over {two[0]} nodes of {two[1]}," in page
+    assert [link.name for link in links] == ["1 Gbit/s", "10 Gbit/s and 50 us", "no limit"]
+    assert "on links of 1 Gbit/s, of 10 Gbit/s with 50 us of delay, and without a limit." in page
+    bucket = re.search(r"tbf .* burst (\d+)kb", (paths.ROOT / "bench/cluster/nodes.sh").read_text())[1]
+    assert f"A limit is a token bucket of {bucket} KiB." in page
+
+
+def test_a_measurement_goes_on_only_where_nothing_has_changed(monkeypatch):
+    """Neither the variables of Copse and the MPIs, nor what makes the links."""
+    sides = cluster_bench.sides_of([flavours.find("mpich")])
+    heads = [cluster_bench.head_of(GRID, [SLOW], sides)]
+    assert cluster_bench.head_of(GRID, [SLOW], sides) == heads[0]
+    heads += [cluster_bench.head_of(GRID, [FREE], sides), cluster_bench.head_of(replace(GRID, batches=9), [SLOW], sides)]
+    for variable in ("COPSE_LEARN", "MPIR_CVAR_BCAST_COMPOSITION", "I_MPI_PIN"):
+        with monkeypatch.context() as changed:
+            changed.setenv(variable, "0")
+            heads.append(cluster_bench.head_of(GRID, [SLOW], sides))
+    monkeypatch.setattr(cluster_bench.cluster, "tools_digest", lambda: "others")
+    heads.append(cluster_bench.head_of(GRID, [SLOW], sides))
+    assert all(heads.count(head) == 1 for head in heads), heads
+
+
+def test_bytes_that_do_not_come_back_are_an_error(monkeypatch, tmp_path):
+    """A node that does not answer is no link without a delay."""
+    tools = tmp_path / "nodes.sh"
+    tools.write_text('#!/bin/sh\n[ "$2" = n0 ] && exec sh -c "echo 1; exec sleep 60"\necho 70.5\n')
+    tools.chmod(0o700)
+    monkeypatch.setattr("copse.cluster._NODES", tools)
+    with pytest.raises(CopseError, match="of 100 bytes from n1 to n0, 1 came back"):
+        Cluster(tmp_path, 2).round_trips()
+
+
 def test_every_mpi_has_settings_for_nodes():
     """Launcher options, each with its value. Only a bare side gets them, and its name says so."""
     for family in flavours.FAMILIES:
@@ -52,12 +103,12 @@ def test_every_mpi_has_settings_for_nodes():
 
 @pytest.mark.parametrize("name", bench.PEERS)
 def test_the_mpis_know_these_settings(name):
-    """An MPI would ignore a variable that it does not know. Open MPI puts the names of its own together."""
+    """An MPI would ignore a variable that it does not know. Open MPI puts the names of its own together. In a library, a 0 ends a name."""
     flavour = flavours.find(name)
     library = flavour.libmpi.resolve().read_bytes()
     for variable in flavour.family.hierarchical[1::3]:
-        assert variable.removeprefix("coll_han_").encode() in library, variable
-    assert b"MPIR_CVAR_BCAST_COMPOSITIONS" not in library and b"bcast_up_modules" not in library
+        assert variable.removeprefix("coll_han_").encode() + b"\0" in library, variable
+    assert b"MPIR_CVAR_BCAST_COMPOSITIO\0" not in library and b"bcast_up_modul\0" not in library
 
 
 class Named:
@@ -187,17 +238,18 @@ def test_bare_sides_alone_give_no_table():
 
 @pytest.mark.full
 def test_nodes_are_measured_and_written(copse, tmp_path):
-    """In two pieces, the first of which ends at once. The interfaces count what crosses the links."""
+    """In two pieces, the first of which ends at once. The interfaces count what crosses the links. A node has more ranks than this machine has
+    processors, if these are two."""
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- cluster:begin -->\nold\n<!-- cluster:end -->\nafter\n")
-    command = ["bench", "--cluster", "--links", "0:200", "--shapes", "2x2", "--operations", "barrier,bcast", "--sizes", "8,1M",
+    command = ["bench", "--cluster", "--links", "0:200", "--shapes", "2x3", "--operations", "barrier,bcast", "--sizes", "8,1M",
                "--against", "mpich,openmpi", "--launches", "1", "--batches", "1", "--output", tmp_path, "--document", page]  # fmt: skip
     done = copse(*command, "--minutes", "0.05", timeout=300)
     if "no emulated nodes" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == 0 and "launches are left" in done.stderr and "old" in page.read_text(), done.stdout + done.stderr
     done = copse(*command, timeout=300)
-    assert done.returncode == 0 and f"1 of 6: {Setting(2, 2, Link(0, 200)).name}" not in done.stderr, done.stdout + done.stderr
+    assert done.returncode == 0 and f"1 of 6: {Setting(2, 3, Link(0, 200)).name}" not in done.stderr, done.stdout + done.stderr
     with (tmp_path / "cluster.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["side"] for row in rows} == {f"{name}{what}" for name in ("mpich", "openmpi") for what in ("", " hierarchical", "+copse")}

@@ -107,7 +107,9 @@ def test_winners_are_measured_with_all_forms_that_follow_their_rows(monkeypatch)
 def test_all_operations_but_those_among_neighbours_are_raced():
     assert set(bench.OPERATIONS) - set(contest.COLLECTIVES) == {"neighbor_alltoall"}
     assert [contest.PLAIN[its] for its in ("gather", "alltoall", "reduce_scatter")] == ["gather", "alltoall", "reduce_scatter_block"]
-    assert [spot.call for spot in contest.Spot("alltoall", 8).followers] == ["alltoall", "alltoallv", "alltoallw"]
+    assert [spot.call for spot in contest.Spot("alltoall", 8).followers(FAST)] == ["alltoall", "alltoallv", "alltoallw"]
+    assert [spot.call for spot in contest.Spot("alltoall", 8).followers(MPI)] == ["alltoall"]  # no row leaves the others to the MPI
+    assert [spot.call for spot in contest.Spot("reduce_scatter_block", 8).followers(MPI)] == ["reduce_scatter_block", "reduce_scatter"]
     with pytest.raises(CopseError, match="neighbor_alltoall"):
         contest.spots_of(["neighbor_alltoall"], [8])
 
@@ -312,7 +314,7 @@ def a_cell(heap, size, us, mode=WARM, tuned=None):
     return regret.Regret(2, 1, heap, "bcast", size, mode, "flat:slot", 1.0, us, tuned, None)
 
 
-SETTINGS = regret.Settings("0f0f", "MPICH", "a processor", 2, False, False, "", 0.0, 32, 0)
+SETTINGS = regret.Settings("0f0f", "MPICH", "a processor", 2, False, False, "", 0.0, 32, 0, 0)
 PART = {"commit": ", commit 1", "on": "2026-11-30", "command": "copse bench --regret --mode cold"}
 
 

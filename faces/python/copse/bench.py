@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -76,7 +76,7 @@ class Grid:
     cache: int = 0  # MiB that the rings of cold calls must exceed; 0 is what the machine says
     nodes: int = 1  # emulated
     rate: int = 0  # Mbit/s that a node may send; 0 is no limit
-    delay: int = 0  # us that a message between nodes takes more
+    delay: int = 0  # us that a message between nodes takes longer
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,7 @@ class Side:
     flavour: flavours.Flavour
     preload: tuple[str, ...] = ()  # file names in build/lib; empty: the bare MPI
     cluster: Cluster | None = None  # the emulated nodes on which it runs; None: this machine
+    _: KW_ONLY
     hierarchical: bool = False  # over nodes, the MPI is told to use ways that know of them
     seconds: int = LAUNCH_TIMEOUT  # after which a launch has failed
     choice: Choice = Choice()
@@ -236,7 +237,7 @@ def make_sides(found: list[flavours.Flavour], heap: bool, cluster: Cluster | Non
         preloads = [(flavour.preload.name,)] if flavour.preload.exists() else []
         if preloads and heap and (paths.PRELOAD_FOLDER / run.HEAP).exists():
             preloads.append((flavour.preload.name, run.HEAP))
-        sides += [Side(flavour, preload, cluster, choice) for preload in preloads for choice in (choices or {}).get(flavour.name, [Choice()])]
+        sides += [Side(flavour, preload, cluster, choice=choice) for preload in preloads for choice in (choices or {}).get(flavour.name, [Choice()])]
     return sides
 
 
@@ -249,18 +250,25 @@ def choices_of(found: list[flavours.Flavour], tables: list[Path], learning: floa
     of_mpi: dict[str, Path] = {}
     for table in tables:
         require_table(table)
-        of_mpi[json.loads(table.read_text()).get("mpi", "")] = table.absolute()
-    result = {}
+        mpi = json.loads(table.read_text()).get("mpi", "")
+        if mpi in of_mpi:
+            raise CopseError(f"{of_mpi[mpi]} and {table} are tables for the same MPI", "leave out one of them")
+        of_mpi[mpi] = table.absolute()
+    result, used = {}, set()
     for flavour in found:
         choices = [Choice("untuned", (("COPSE_LEARN", "0"),))]
         if learning:
             choices.append(Choice("learning", (("COPSE_LEARN", "1"),), learning))
         table = of_mpi.get(flavour.family.name, of_mpi.get(""))
         if table:
+            used.add(table)
             choices.append(Choice("tuned", (("COPSE_LEARN", "0"), ("COPSE_TUNING", str(table)))))
         elif tables:
             raise CopseError(f"no table is for {flavour.name}", f"run: copse tune --mpi {flavour.name} --output FILE, and add: --table FILE")
         result[flavour.name] = choices
+    for mpi, table in of_mpi.items():
+        if table not in used:
+            raise CopseError(f"{table} is for {mpi or 'MPIs without a table of their own'}, which is not compared", "leave it out, or add its MPI: --against")
     return result
 
 
@@ -418,7 +426,7 @@ def bench_command(
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     nodes: Annotated[int, typer.Option(min=1, help="measure over so many emulated nodes, which share the ranks evenly (needs root or a user namespace)")] = 1,
     rate: Annotated[int, typer.Option(min=0, help="with --nodes: what a node may send, in Mbit/s; 0 is no limit")] = 0,
-    delay: Annotated[int, typer.Option(min=0, max=1000000, help="with --nodes: microseconds that a message between nodes takes more (in a checkout)")] = 0,
+    delay: Annotated[int, typer.Option(min=0, max=1000000, help="with --nodes: by how many microseconds a message between nodes takes longer (in a checkout)")] = 0,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait, in all, while others use the processors; cells that were always disturbed get no figure")] = 60,
     busy: Annotated[bool, typer.Option("--busy", help="take figures although others use the processors")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
@@ -435,7 +443,7 @@ def bench_command(
     compute: Annotated[float, typer.Option(min=0, help="with --overlap: the most microseconds of computation in an iteration; shorter ones are measured, too")] = 50,
     document: Annotated[Path | None, typer.Option(help="with --overlap or --cluster: write the result between the marks of this document, docs/collective-processors.md or docs/cluster.md")] = None,
     cluster: Annotated[bool, typer.Option("--cluster", help="measure over emulated nodes instead, on several links and in several shapes, beside each MPI's own hierarchical settings; if interrupted, the same command goes on where it was")] = False,
-    links: Annotated[str, typer.Option(help="with --cluster: what a node may send, in Mbit/s (0 is no limit), and after a colon the microseconds that a message takes more")] = "1000,10000:50,0",
+    links: Annotated[str, typer.Option(help="with --cluster: what a node may send, in Mbit/s (0 is no limit), and after a colon by how many microseconds a message takes longer")] = "1000,10000:50,0",
     shapes: Annotated[str, typer.Option(help="with --cluster: nodes x ranks of each")] = "4x2,2x4",
     minutes: Annotated[float, typer.Option(min=0, help="with --cluster: stop after so many minutes, and go on next time; 0 is no limit")] = 0,
     into: Annotated[
@@ -457,12 +465,15 @@ def bench_command(
         raise CopseError("only the MPI's calls, UPC's modes and operations, and the regret are measured over emulated nodes", "leave out --nodes")
     if nodes > 1 and ranks == "2,8":
         ranks = str(2 * nodes)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side, and emulated nodes, are ended too
+    for number in (signal.SIGTERM, signal.SIGHUP):  # so that a running side, and emulated nodes, are ended too
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
     if cluster:
         from .cluster_bench import SIZES as MORE_SIZES, cluster_command
 
-        calls = OPERATIONS if operations in ("all", ",".join(QUICK_OPERATIONS)) else chosen_words(operations, OPERATIONS, "operation")
-        lengths = MORE_SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
+        every = operations == "all" or not is_given(context, "operations")
+        calls = OPERATIONS if every else chosen_words(operations, OPERATIONS, "operation")
+        lengths = chosen_numbers(sizes, "size", 8, suffixes=True) if is_given(context, "sizes") else MORE_SIZES
         modes = chosen_words(mode, MODES, "mode") if is_given(context, "mode") else MODES[:1]
         grid = Grid(calls, lengths, modes, batches, launches if is_given(context, "launches") else 2, cache)
         return cluster_command(grid, chosen_flavours(against), links, shapes, minutes, output, document)

@@ -84,16 +84,17 @@ def of_one_state(samples: list[Sample], flag_ns: float, limit: float = quiet.LIM
 
 def summarise(samples: list[Sample], sides: list) -> list[Row]:
     """Returns a row for each cell and side. Operations and modes keep the order in which they were measured. Of each side of a cell as many
-    batches count, because the least of many is less."""
-    cells: dict[tuple, dict[str, list[float]]] = {}
+    batches count, because the least of many is less: the first ones of each launch, not all of the first launch."""
+    cells: dict[tuple, dict[str, list[tuple[int, float]]]] = {}
     order = {name: place for place, name in enumerate(dict.fromkeys(word for s in samples for word in (s.call, s.mode)))}
     for s in sorted(samples, key=lambda s: (s.program, s.ranks, order[s.call], s.bytes, order[s.mode])):
-        cells.setdefault((s.program, s.ranks, s.call, s.bytes, s.mode), {}).setdefault(s.side, []).append(s.us)
+        cells.setdefault((s.program, s.ranks, s.call, s.bytes, s.mode), {}).setdefault(s.side, []).append((s.batch, s.us))
     peers = {side.name for side in sides if side.peer}
     rows = []
     for cell, by_side in cells.items():
         fewest = min(map(len, by_side.values()))
-        figures = {name: (min(times[:fewest]), statistics.median(times[:fewest])) for name, times in by_side.items()}
+        counted = {name: [us for _, us in sorted(batches, key=lambda batch: batch[0])[:fewest]] for name, batches in by_side.items()}
+        figures = {name: (min(times), statistics.median(times)) for name, times in counted.items()}
         theirs = [figure for name, figure in figures.items() if name in peers]  # empty if IMB gave up on all of them
         for name, own in figures.items():
             compared = theirs and name not in peers
@@ -358,5 +359,3 @@ def write_csv(file: Path, columns: Iterable[str], records: Iterable[dict]) -> No
         writer = csv.DictWriter(out, list(columns))
         writer.writeheader()
         writer.writerows(records)
-
-

@@ -20,6 +20,7 @@ from .tables import line_of, origin
 
 KINDS = {False: "ranks with a processor each", True: "ranks that take turns"}
 AIMS = {False: 0.15, True: 0.25}  # of the median error
+MARKS = "model"  # of the document
 
 
 def run_native(title: str, *arguments: str) -> str:
@@ -117,7 +118,7 @@ def write_document(document: Path, cells: list[dict[str, Any]], taken: str) -> N
     about += f"{info.size_text(sizes[0])} to {info.size_text(sizes[-1])}."
     if others := sum(cell["other_state"] for cell in cells):
         about += f" In {others} of {len(cells)} cells, the caches were not as near as when the machine was measured."
-    readme.write(document, "\n".join([about, "", *document_text(cells)]), "model")
+    readme.write(document, "\n".join([about, "", *document_text(cells)]), MARKS)
 
 
 def calibrate_command(
@@ -137,6 +138,8 @@ def calibrate_command(
             raise CopseError(f"{name} is only for a comparison", "add: --check")
     if document is not None and not document.is_file():
         raise CopseError(f"there is no {document}", "give the docs/machines.md of a checkout")
+    if document is not None:
+        readme.marks(document, MARKS)
     console = Console(width=None if sys.stdout.isatty() else 160)
     taken = f"Prices are those of `{machine}`."
     if not machine:

@@ -12,11 +12,12 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import flavours, paths
+from . import files, flavours, paths
 from .errors import CopseError
 
 _TOOLS = paths.ROOT / "bench" / "cluster"
@@ -53,7 +54,7 @@ class NotPermitted(CopseError):
 @dataclass(frozen=True)
 class Cluster:
     """Nodes n0, n1, ..., which exist while the context is entered. `folder` keeps their state. `rate` is what a node may send, in
-    Mbit/s; 0 is no limit. A message takes `delay` microseconds more than without, at least."""
+    Mbit/s; 0 is no limit. Each message takes at least `delay` microseconds longer."""
 
     folder: Path
     nodes: int
@@ -91,7 +92,7 @@ class Cluster:
 
     def environment(self, flavour: flavours.Flavour) -> dict[str, str]:
         result = {**flavour.environment(), "NODES_DIR": str(self.folder)}
-        return result | ({"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"} if flavour.family is flavours.INTEL else {})
+        return result | ({"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0", "I_MPI_PIN": "0"} if flavour.family is flavours.INTEL else {})
 
     def command(
         self,
@@ -106,7 +107,8 @@ class Cluster:
         """Returns the command that runs `program` on all nodes. Start it with environment().
 
         A node gets `in_turn` ranks in turn, by default all of its ranks. `options` are the launcher's. The MPI's own yielding is on, and
-        Copse's, because all nodes share this machine's processors and none of them knows of the others.
+        Copse's, because all nodes share this machine's processors and none of them knows of the others. For the same reason, Open MPI binds
+        no rank, nor does Intel MPI (environment()). Otherwise it would put rank 0 of each node on the same core, and refuse more ranks of a node than there are cores.
         """
         ranks, in_turn = ["-n", str(self.nodes * ranks_per_node)], in_turn or ranks_per_node
         command = [str(_NODES), "on", "head", str(flavour.mpiexec)]
@@ -116,7 +118,7 @@ class Cluster:
             hosts = ",".join(f"{name}:{ranks_per_node}" for name in self.names)
             command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
             command += ["--prtemca", "plm_ssh_agent", str(_AGENT), "--prtemca", "prte_if_include", "eth0",
-                        "--mca", "btl_tcp_if_include", "eth0", "--host", hosts, *ranks]  # fmt: skip
+                        "--mca", "btl_tcp_if_include", "eth0", "--bind-to", "none", "--host", hosts, *ranks]  # fmt: skip
         else:
             option = "-bootstrap" if flavour.family is flavours.INTEL else "-launcher"
             command += [option, "ssh", f"{option}-exec", str(_AGENT), "-iface", "eth0", "-hosts", ",".join(self.names),
@@ -128,20 +130,30 @@ class Cluster:
             command += flavour.family.variable(name, value)
         return [*command, *map(str, program)]
 
-    def _python_on(self, node: str, program: str, *arguments: object, **streams: object) -> subprocess.Popen[str]:
+    @contextmanager
+    def python_on(self, node: str, program: str, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+        """Starts a program in Python on a node, and kills it at the end if it still runs."""
         command = [_NODES, "on", node, sys.executable, "-c", program, *map(str, arguments)]
-        return subprocess.Popen(command, env={**os.environ, "NODES_DIR": str(self.folder)}, stdout=subprocess.PIPE, text=True, **streams)
+        started = subprocess.Popen(command, env={**os.environ, "NODES_DIR": str(self.folder)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            yield started
+        finally:
+            started.kill()
+            started.communicate()
 
     def round_trips(self) -> list[float]:
         """Returns the microseconds that a byte takes from n1 to n0 and back, of several trips."""
-        answering = self._python_on("n0", _ANSWER)
-        try:
-            port = answering.stdout.readline().strip()
-            with self._python_on("n1", _ASK, self.names[0], port, _TRIPS) as asking:
-                return [float(line) for line in asking.communicate(timeout=60)[0].split()]
-        finally:
-            answering.kill()
-            answering.communicate()
+        patience = 60 + 2e-6 * self.delay * _TRIPS
+        with self.python_on("n0", _ANSWER) as answering:
+            port = answering.stdout.readline().decode().strip()
+            with self.python_on("n1", _ASK, self.names[0], port, _TRIPS) as asking:
+                try:
+                    trips = [float(line) for line in asking.communicate(timeout=patience)[0].split()]
+                except subprocess.TimeoutExpired:
+                    trips = []
+        if len(trips) < _TRIPS:
+            raise CopseError(f"of {_TRIPS} bytes from n1 to n0, {len(trips)} came back", "try again, on a machine with less other work")
+        return trips
 
     def round_trip(self) -> float:
         """Returns the usual one of the round trips."""
@@ -171,6 +183,11 @@ def launch(
     if cluster is None:
         return flavour.command(ranks, program, variables=variables, **here), flavour.environment()
     return cluster.command(flavour, ranks // cluster.nodes, program, options=options, variables=variables), cluster.environment(flavour)
+
+
+def tools_digest() -> str:
+    """Identifies the scripts and programs that make nodes and links."""
+    return files.digest(b"".join(file.read_bytes() for file in sorted(_TOOLS.iterdir()) if file.is_file()))
 
 
 def _delay_program() -> Path:

@@ -1,12 +1,13 @@
 """`copse bench --cluster`: Copse between emulated nodes, beside the best of the MPIs.
 
-A setting is a shape (so many nodes with so many ranks each) and a link (what a node may send, and what a message takes longer). In each one,
-all sides make the same calls: each MPI bare, bare with its own hierarchical settings (flavours.py), and with Copse. Operations go
+A setting is a shape (so many nodes with so many ranks each) and a link (what a node may send, and how much longer a message takes). In each
+one, all sides make the same calls: each MPI bare, bare with its own hierarchical settings (flavours.py), and with Copse. Operations go
 in groups, because a start takes a second or two. The launches of a group follow one another: A B C, C B A. Each launch has nodes of its
 own, so it finds nothing that another one has left there.
 
 A file beside the results keeps what each launch has measured. If this is interrupted, or stopped by --minutes, the same command goes on
-where it was. A bare MPI that fails is started again some times, and then left out of that launch. Copse may not fail.
+where it was. What was measured with other options, variables, libraries or links does not count, and begins anew. A bare MPI that fails is
+started again some times, and then left out of that launch. Copse may not fail.
 """
 
 import csv
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import bench, cluster_report, contest, files, flavours, paths, readme
+from . import bench, cluster, cluster_report, contest, files, flavours, paths, readme
 from .cluster import NotPermitted
 from .cluster_report import Batch, Setting
 from .errors import CopseError
@@ -35,6 +36,8 @@ LAUNCH_SECONDS = 600  # after which a launch has failed; it takes a minute on li
 def sides_of(found: list[flavours.Flavour]) -> list[bench.Side]:
     sides = []
     for flavour in found:
+        if flavour.name not in bench.PEERS:  # Debian's MPICH hangs in MPI_Finalize over nodes; its Open MPI has other options for them
+            raise CopseError(f"{flavour.name} does not run over emulated nodes", f"use, separated by commas: {', '.join(bench.PEERS)}")
         if not flavour.preload.exists():
             raise CopseError(f"{flavour.preload.name} is not built", paths.make("build"))
         bare = bench.Side(flavour, seconds=LAUNCH_SECONDS)
@@ -116,12 +119,17 @@ def write_batches(file: Path, batches: list[Batch]) -> None:
         writer.writerows(rows)
 
 
+# How the names of variables begin that may change what Copse, an MPI or its network does.
+SETTING_VARIABLES = ("COPSE_", "MPICH_", "MPIR_", "HYDRA_", "I_MPI_", "FI_", "OMPI_", "PRTE_", "PMIX_", "UCX_")
+
+
 def head_of(grid: bench.Grid, settings: list[Setting], sides: list[bench.Side]) -> dict:
     """Returns what must be equal for measurements to be continued."""
     libraries = {name: files.digest((paths.PRELOAD_FOLDER / name).read_bytes()) for side in sides for name in side.preload}
     head = {"grid": asdict(grid), "settings": [setting.name for setting in settings], "mpi": [side.flavour.title for side in sides],
             "processors": sorted(os.sched_getaffinity(0)), "libraries": libraries, "program": files.digest(bench.SOURCE.read_bytes()),
-            "options": [side.flavour.family.hierarchical for side in sides]}  # fmt: skip
+            "options": [[side.flavour.family.yielding, side.flavour.family.hierarchical] for side in sides], "nodes": cluster.tools_digest(),
+            "variables": {name: value for name, value in sorted(os.environ.items()) if name.startswith(SETTING_VARIABLES)}}  # fmt: skip
     return json.loads(json.dumps(head))
 
 
@@ -131,7 +139,9 @@ def about(document: Path, grid: bench.Grid, sides: list[bench.Side]) -> str:
 
 
 def cluster_command(grid: bench.Grid, found: list[flavours.Flavour], links: str, shapes: str, minutes: float, output: Path, document: Path | None) -> None:
-    """The options are those of `copse bench`."""
+    """The options are those of `copse bench`. A document without the marks is refused before anything is measured."""
+    if document is not None:
+        readme.marks(document, "cluster")
     settings, sides, progress = cluster_report.settings_of(links, shapes), sides_of(found), Console(stderr=True)
     journal = contest.Journal(output / "cluster.unfinished", head_of(grid, settings, sides))
     launches = launches_of(settings, sides, grid)

@@ -19,7 +19,7 @@ MOST_DELAY = 1_000_000  # us
 @dataclass(frozen=True)
 class Link:
     rate: int  # Mbit/s that a node may send; 0 is no limit
-    delay: int  # us that a message takes more
+    delay: int  # us that a message takes longer
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@ again and longer, until few are left. `copse tune` makes a table of the winners.
 default.
 
 A launch of the benchmark runs one way for each call and size, by a tuning table made for that launch. So as many launches as a call
-has ways race the ways of all calls and sizes at once. Calls to which a row of a table says nothing are forced, in launches of their own.
+has ways race the ways of all calls and sizes at once. Calls about which no row of a table decides are forced, in launches of their own.
 """
 
 import csv
@@ -77,10 +77,10 @@ class Spot:
     def plain(self) -> "Spot":
         return Spot(PLAIN[self.collective], self.bytes)
 
-    @property
-    def followers(self) -> list["Spot"]:
-        """Returns this one and the other forms of its call that follow the same row of a table."""
-        alike = (call for call, its in COLLECTIVES.items() if its == self.collective and call not in ONE_WAY)
+    def followers(self, way: Way) -> list["Spot"]:
+        """Returns this one and the other forms of its call that would run this way, too, if a row of a table says so."""
+        others = RAGGED if way.run == MPI else ONE_WAY  # which such a row does not decide about
+        alike = (call for call, its in COLLECTIVES.items() if its == self.collective and call not in others)
         return [self, *(Spot(call, self.bytes) for call in alike if call != self.call)]
 
 

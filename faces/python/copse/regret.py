@@ -71,6 +71,7 @@ class Settings:
     learning: float  # seconds
     cache: int
     rate: int  # of emulated nodes
+    delay: int
 
 
 Stored = dict[str, str]  # a line of regret.csv
@@ -261,7 +262,7 @@ def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: 
         require_table(table)
     build = " ".join(contest.libraries_of(flavour).values())
     settings = Settings(build, flavour.title, processor_name(), len(os.sched_getaffinity(0)), quick, patience is None,
-                        files.digest(table.read_bytes()) if table else "", learning, bench.cache_to_miss(cache), cluster.rate if cluster else 0)  # fmt: skip
+                        files.digest(table.read_bytes()) if table else "", learning, bench.cache_to_miss(cache), *((cluster.rate, cluster.delay) if cluster else (0, 0)))  # fmt: skip
     store, part, progress = output / "regret.csv", part_of(readme.command_line(into or Path("README.md"))), Console(stderr=True)
     lines_in(store)  # refuses another kind of file before anything is measured
     nodes, plain = (cluster.nodes if cluster else 1), quick or cluster is not None

@@ -211,7 +211,8 @@ DEFAULTS = {
     "upc_collectives": None,
     "collective_processors": None,
 }
-FLAGS = {f"--{name.replace('_', '-')}": name for name in FLAG_FIELDS}
+NUMBER_FIELDS = ("upc_threads", "upc_processes")
+OPTIONS = {f"--{name.replace('_', '-')}": name for name in DEFAULTS}
 
 
 class Options(namedtuple("Options", DEFAULTS, defaults=DEFAULTS.values())):
@@ -219,15 +220,23 @@ class Options(namedtuple("Options", DEFAULTS, defaults=DEFAULTS.values())):
 
 
 def without_parser(arguments: Sequence[str]) -> tuple[list[str], Options] | None:
-    """Returns command and options if there are only flags before the launcher; None leaves the rest to the argument parser.
+    """Returns command and options if those before the launcher are plain; None leaves all else, such as --help and mistakes, to the argument parser.
 
     Importing the parser takes longer than all else that this command does.
     """
-    first = next((i for i, argument in enumerate(arguments) if argument not in FLAGS), len(arguments))
-    command = list(arguments[first:])
-    if not command or command[0].startswith("-"):
-        return None
-    return command, Options(**{FLAGS[flag]: True for flag in arguments[:first]})
+    rest, chosen = list(arguments), {}
+    while rest and rest[0].startswith("-"):
+        option, joined, value = rest.pop(0).partition("=")
+        name = OPTIONS.get(option)
+        if name in FLAG_FIELDS and not joined:
+            chosen[name] = True
+            continue
+        if not joined:
+            value = rest.pop(0) if rest else "-"
+        if name is None or name in FLAG_FIELDS or value.startswith("-") or (name in NUMBER_FIELDS and not value.isdecimal()):
+            return None
+        chosen[name] = int(value) if name in NUMBER_FIELDS else value
+    return (rest, Options(**chosen)) if rest else None
 
 
 def chosen_variables(options: Options) -> dict[str, str]:

@@ -56,7 +56,7 @@ def won_in(race: contest.Contest) -> list[Won]:
         way = race.winner(race.cells(spot))
         if way == contest.DEFAULT or (gain := gain_of(race, spot, way)) < GAIN:
             continue
-        if all(gain_of(race, form, way) >= LOSS for form in spot.followers):
+        if all(gain_of(race, form, way) >= LOSS for form in spot.followers(way)):
             result.append(Won(spot, way, gain))
     return result
 
@@ -65,7 +65,7 @@ def tune_for(race: contest.Contest, quick: bool) -> None:
     """Races all ways, and measures the winners once more, with all calls that would follow their rows. Afterwards the race holds that."""
     race.race(contest.QUICK if quick else contest.WHOLE, with_mpi=True, most_ways=QUICK_WAYS if quick else contest.MOST_WAYS)
     winners = {spot: race.winner(race.cells(spot)) for spot in race.spots}
-    race.confirm({form: way for spot, way in winners.items() for form in spot.followers}, *CONFIRMING[quick])
+    race.confirm({form: way for spot, way in winners.items() for form in spot.followers(way)}, *CONFIRMING[quick])
 
 
 def ranges(values: list[int], first: int, last: int | None, split: int = 0) -> dict[int, list[int | None]]:
