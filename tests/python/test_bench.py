@@ -695,8 +695,8 @@ def test_starts_are_measured():
 
 
 def test_short_programs_are_measured():
-    rows = rows_of("startup.py", "--short-program", "--ranks", "3", "--rounds", "1", "--communicators", "5", "--patience", "0", "mpich")
-    assert [row[1:3] for row in rows] == [["3", "integers"], ["3", "doubles"]]
+    rows = rows_of("startup.py", "--short-program", "--ranks", "4", "--rounds", "1", "--communicators", "5", "--patience", "0", "mpich")
+    assert [row[1:3] for row in rows] == [["4", "integers"], ["4", "doubles"]]
     assert all(float(figure) > 0 for row in rows for figure in (*row[3:7], *row[9:])), rows
 
 
