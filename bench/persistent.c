@@ -2,8 +2,8 @@
  *
  * With ASSERTED 1 the communicator asserts that all ranks start persistent calls in one order. Rank 0 prints the microseconds
  * to initialise and free a call, to start and complete it, and to make the blocking call instead. The last figure is the KiB
- * that a call adds to a rank's share of memory (Pss), files left out: a rank's share of the libraries changes when any other program
- * starts or ends. A time is the median of the slowest rank's. */
+ * that a call adds to a rank's share of memory (Pss), without that of files: a rank's share of the libraries changes when any
+ * other program starts or ends. A time is the median of the slowest rank's. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
