@@ -134,7 +134,8 @@ def test_the_memory_to_expect(info):
     told = json.loads(info("--json", COPSE_MEMORY="1G"))
     ranks = len(told["process"]["processors"])
     assert told["memory"] == {"rank_bytes": ROOM_OF_RANK, "node_bytes": ranks * ROOM_OF_RANK, "limit": "1G"}
-    expected = f"at most about {size_text(ROOM_OF_RANK)} more for each rank, {size_text(ranks * ROOM_OF_RANK)} with a rank on each processor"
+    each, node = size_text(ROOM_OF_RANK), size_text(ranks * ROOM_OF_RANK)
+    expected = f"about {each} more for each rank, as its share of common memory, {node} with a rank on each processor; page tables not counted"
     assert f"{expected}; COPSE_MEMORY=1G" in info(COPSE_MEMORY="1G") and f"{expected}; no limit" in info()
 
 

@@ -107,7 +107,7 @@ def show(console: Console, report: dict[str, Any]) -> None:
     memory = report["memory"]
     limit = f"COPSE_MEMORY={memory['limit']}" if memory["limit"] else "no limit (COPSE_MEMORY sets one)"
     each, node = size_text(memory["rank_bytes"]), size_text(memory["node_bytes"])
-    add_row(facts, "memory", f"at most about {each} more for each rank, {node} with a rank on each processor; {limit}")
+    add_row(facts, "memory", f"about {each} more for each rank, as its share of common memory, {node} with a rank on each processor; page tables not counted; {limit}")
     allowed = "allowed" if binding["allowed"] else f"refused: {binding['why_not']}"
     add_row(facts, "binding", f"COPSE_BIND={binding['policy']}; {allowed}")
     given = [f"{name}={value}" for name, value in report["variables_set"].items()]
