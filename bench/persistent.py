@@ -45,15 +45,14 @@ def main() -> None:
     parser.add_argument("--ranks", default="2,8")
     parser.add_argument("--calls", default="1,16,200")
     parser.add_argument("--launches", type=int, default=3)
-    parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
     parser.add_argument("mpi", nargs="*", default=["mpich", "impi", "openmpi"])
-    options = parser.parse_args()
+    options = tables.parsed(parser, DOCUMENT, "persistent")
     table = tables.GrowingTable(COLUMNS)
     for cell in tables.chosen_cells(options.mpi, options.ranks, options.calls, "calls"):
         for row in measure(*cell, options.launches):
             table.put(row)
     if options.document:
-        table.write(DOCUMENT, "persistent")
+        table.write(DOCUMENT, options.marks)
 
 
 if __name__ == "__main__":

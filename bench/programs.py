@@ -169,8 +169,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--helper", action="store_true", help="with a dedicated collective processor, and without the shared heap")
     parser.add_argument("--small", action="store_true", help="inputs of a second or two: for the results, not the times")
-    parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
-    options = parser.parse_args()
+    options = tables.parsed(parser, DOCUMENT, "programs", helper="helped")
     sides, known = (HELPED_SIDES, (*CASES, *CALLING_ALL)) if options.helper else (SIDES, CASES)
     cases = chosen(options.programs.split(","), known)
     table, different = tables.GrowingTable(columns(sides)), False
@@ -185,7 +184,7 @@ def main() -> int:
                 different |= measured.different
     if options.document:
         about = [f"- {case.name}: {case.about} ({case.origin})" for case in cases]
-        table.write(DOCUMENT, "helped" if options.helper else "programs", about)
+        table.write(DOCUMENT, options.marks, about)
     return 1 if different else 0
 
 

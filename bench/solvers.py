@@ -128,8 +128,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=0, help="default: as many as there are processors")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
-    options = parser.parse_args()
+    options = tables.parsed(parser, DOCUMENT, "solvers")
     ranks = options.ranks or len(os.sched_getaffinity(0))
     table, rows = tables.GrowingTable(COLUMNS), []
     for flavour in map(flavours.find, options.against.split(",")):
@@ -138,7 +137,7 @@ def main() -> None:
                 table.put(row)
                 rows.append(dict(zip(COLUMNS, row, strict=True)))
     if options.document:
-        table.write(DOCUMENT, "solvers", summaries(rows))
+        table.write(DOCUMENT, options.marks, summaries(rows))
 
 
 if __name__ == "__main__":

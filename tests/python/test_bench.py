@@ -700,7 +700,7 @@ def test_short_programs_are_measured():
     assert all(float(figure) > 0 for row in rows for figure in (*row[3:7], *row[9:])), rows
 
 
-@pytest.mark.parametrize("script", ["busy.py", "communicators.py", "durations.py", "memory.py", "startup.py"])
+@pytest.mark.parametrize("script", ["busy.py", "communicators.py", "durations.py", "memory.py", "persistent.py", "programs.py", "solvers.py", "startup.py"])
 def test_a_document_without_the_marks_is_refused_before_measuring(script):
     command = [sys.executable, paths.ROOT / "bench" / script, "--document", "--marks", "absent"]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)

@@ -11,6 +11,7 @@ import pytest
 
 from copse import bench, cluster_bench, cluster_report, contest, flavours, paths
 from copse.cluster import Cluster, NotPermitted
+from copse.bench_report import Sample
 from copse.cluster_report import Batch, Link, Setting
 from copse.errors import CopseError
 
@@ -157,7 +158,7 @@ def test_an_interrupted_measurement_goes_on(monkeypatch, journal):
     monkeypatch.setattr(cluster_bench.Launch, "run", lambda launch, grid: ran.append(launch.name) or [READING])
     found = list(cluster_bench.take(launches, GRID, journal(), said.append, float("inf")))
     assert ran == [launch.name for launch in launches]
-    assert found == [[Batch(SLOW, launch.side.name, launch.number, *READING)] for launch in launches]
+    assert found == [[Batch(SLOW, Sample(SLOW.name, SLOW.ranks, launch.side.name, launch.number, *READING[:5]), *READING[5:])] for launch in launches]
     assert journal().known[cluster_bench.trip_name(SLOW)] == [70.0]
 
 
@@ -192,7 +193,7 @@ def test_only_a_bare_mpi_may_fail(monkeypatch):
 
 def batches_of(setting, call, size, *times, wire=0.0):
     """Returns two batches of each of SIDES."""
-    return [Batch(setting, side.name, 0, call, size, "warm", number, us * (1 + number), 3 * wire, wire)
+    return [Batch(setting, Sample(setting.name, setting.ranks, side.name, 0, call, size, "warm", number, us * (1 + number)), 3 * wire, wire)
             for side, us in zip(SIDES, times, strict=True) for number in range(2)]  # fmt: skip
 
 
@@ -232,7 +233,7 @@ def test_the_tables_say_what_was_measured():
 
 
 def test_bare_sides_alone_give_no_table():
-    bare = [batch for batch in BATCHES if "+" not in batch.side]
+    bare = [batch for batch in BATCHES if "+" not in batch.sample.side]
     assert cluster_report.text_of(bare, SIDES, {}) == "No cell has figures of a bare MPI and of Copse."
 
 

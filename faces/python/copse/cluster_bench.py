@@ -10,7 +10,6 @@ where it was. What was measured with other options, variables, libraries or link
 started again some times, and then left out of that launch. Copse may not fail.
 """
 
-import csv
 import itertools
 import json
 import os
@@ -22,6 +21,7 @@ from pathlib import Path
 from rich.console import Console
 
 from . import bench, cluster, cluster_report, contest, files, flavours, paths, readme
+from .bench_report import Sample, write_csv
 from .cluster import NotPermitted
 from .cluster_report import Batch, Setting
 from .errors import CopseError
@@ -59,7 +59,7 @@ class Launch:
         return f"{self.setting.name}: {','.join(self.operations)}, launch {self.number + 1}, {self.side.name}"
 
     def run(self, grid: bench.Grid) -> list[list]:
-        """Returns, of each batch, what a Batch has after its launch."""
+        """Returns, of each batch, the call, bytes, mode, number and us of its sample, and what a Batch has after it."""
         setting = self.setting
         with bench.emulated(setting.nodes, setting.link.rate, setting.link.delay) as nodes:
             mine, side = replace(grid, operations=self.operations), replace(self.side, cluster=nodes)
@@ -67,6 +67,10 @@ class Launch:
         if not rows:
             raise CopseError(f"{self.name}: no figures were printed", "check the sizes and operations asked for")
         return [[row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), *(float(row[name]) for name in ("us", "wire", "most"))] for row in rows]
+
+    def batch(self, call: str, size: int, mode: str, number: int, us: float, wire: float, most: float) -> Batch:
+        """Returns what run() has read."""
+        return Batch(self.setting, Sample(self.setting.name, self.setting.ranks, self.side.name, self.number, call, size, mode, number, us), wire, most)
 
     def run_again(self, grid: bench.Grid, say: Callable[[str], None]) -> list[list]:
         """Runs a bare MPI until it does not fail. Returns an empty list if it always does."""
@@ -109,16 +113,16 @@ def take(launches: list[Launch], grid: bench.Grid, journal: contest.Journal, say
         if launch.name not in journal.known:
             say(f"{place + 1} of {len(launches)}: {launch.name}")
         readings = journal.launch(launch.name, lambda launch=launch: launch.run_again(grid, say))
-        yield [Batch(launch.setting, launch.side.name, launch.number, *reading) for reading in readings]
+        yield [launch.batch(*reading) for reading in readings]
+
+
+MEASURED = ("side", "launch", "call", "bytes", "mode", "batch", "us")  # what of a sample says something here
 
 
 def write_batches(file: Path, batches: list[Batch]) -> None:
     rows = [{**asdict(b.setting.link), "nodes": b.setting.nodes, "ranks_of_node": b.setting.ranks_of_node,
-             **{name: value for name, value in asdict(b).items() if name != "setting"}} for b in batches]  # fmt: skip
-    with files.replaced(file) as new, new.open("w", newline="") as out:
-        writer = csv.DictWriter(out, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
+             **{name: getattr(b.sample, name) for name in MEASURED}, "wire": b.wire, "most": b.most} for b in batches]  # fmt: skip
+    write_csv(file, rows[0].keys(), rows)
 
 
 # How the names of variables begin that may change what Copse, an MPI or its network does.
@@ -127,7 +131,7 @@ SETTING_VARIABLES = ("COPSE_", "MPICH_", "MPIR_", "HYDRA_", "I_MPI_", "FI_", "OM
 
 def head_of(grid: bench.Grid, settings: list[Setting], sides: list[bench.Side]) -> dict:
     """Returns what must be equal for measurements to be continued."""
-    libraries = {name: files.digest((paths.PRELOAD_FOLDER / name).read_bytes()) for side in sides for name in side.preload}
+    libraries = contest.digests_of(name for side in sides for name in side.preload)
     head = {"grid": asdict(grid), "settings": [setting.name for setting in settings], "mpi": [side.flavour.title for side in sides],
             "processors": sorted(os.sched_getaffinity(0)), "libraries": libraries, "program": files.digest(bench.SOURCE.read_bytes()),
             "options": [[side.flavour.family.yielding, side.flavour.family.hierarchical] for side in sides], "nodes": cluster.tools_digest(),

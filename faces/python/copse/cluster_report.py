@@ -76,16 +76,10 @@ def settings_of(links: str, shapes: str) -> list[Setting]:
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch of a side's calls."""
+    """One batch of a side's calls. The program of its sample is the setting."""
 
     setting: Setting
-    side: str
-    launch: int
-    call: str
-    bytes: int
-    mode: str
-    batch: int
-    us: float
+    sample: Sample
     wire: float  # bytes that all nodes send for a call
     most: float  # bytes of the node that sends most
 
@@ -112,8 +106,8 @@ class Cell:
 
 
 def rows_of(batches: Iterable[Batch], sides: list) -> list[Row]:
-    """Returns what each side takes in each cell. The program of a row is the setting."""
-    return summarise([Sample(b.setting.name, b.setting.ranks, b.side, b.launch, b.call, b.bytes, b.mode, b.batch, b.us) for b in batches], sides)
+    """Returns what each side takes in each cell."""
+    return summarise([batch.sample for batch in batches], sides)
 
 
 def cells_of(rows: Iterable[Row]) -> list[Cell]:
@@ -182,7 +176,8 @@ def wires(batches: list[Batch], cells: list[Cell]) -> list[str]:
     largest, mode = max(cell.bytes for cell in cells), cells[0].mode
     sent: dict[tuple, list[Batch]] = {}
     for batch in batches:
-        sent.setdefault((batch.setting.name, batch.call, batch.bytes, batch.mode, batch.side), []).append(batch)
+        s = batch.sample
+        sent.setdefault((s.program, s.call, s.bytes, s.mode, s.side), []).append(batch)
 
     def text(cell: Cell, side: str) -> str:
         of_side = sent[cell.setting, cell.call, cell.bytes, mode, side]
