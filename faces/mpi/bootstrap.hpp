@@ -2,6 +2,7 @@
 // the other one say, and a broadcast in each direction gives it back.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -66,6 +67,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
   }
   bool errors_are_fatal() const override { return mpi::errors_are_fatal(comm_); }
   bool may_wait_in_mpi() const override { return world_is_here() || progress()->any_thread_may_send(); }
+  void give_way() override { gives_way_ = true; }
   void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 
  private:
@@ -88,7 +90,24 @@ class MpiBootstrap final : public communicator::Bootstrap {
     return true;
   }
   bool ends_well(MPI_Request request) const {
-    return all_live_ ? wait_among_the_living(request) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    if (all_live_) return wait_among_the_living(request);
+    const double crowding = gives_way_ ? communicator::crowding(ranks_) : 1;
+    return crowding > 1 ? wait_aside(request, crowding) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  }
+  // Waits where ranks outnumber processors. If all ranks looked for messages all the time, the rank that works would get only its
+  // share of a processor, even if the others yielded. A look takes some 10 us. So with naps in proportion to the ranks of a
+  // processor, all looks together take only a part of it.
+  static bool wait_aside(MPI_Request request, double crowding) {
+    constexpr double kNap = 40, kLongestNap = 2000;  // us
+    engine::WaitPolicy aside{.spins = 0, .pauses = 0, .stays = 0, .yields = 2};
+    aside.nap_us = static_cast<std::uint32_t>(std::min(kNap * crowding, kLongestNap));
+    int flag = 0, result = MPI_SUCCESS;
+    const auto over = [&] {
+      result = real().Test(&request, &flag, MPI_STATUS_IGNORE);
+      return flag != 0 || result != MPI_SUCCESS;
+    };
+    engine::wait_until(aside, over, [] { return true; }, go_on);
+    return result == MPI_SUCCESS;
   }
   // Waits for the request, but stops if a rank has ended: the MPI may wait for that rank for ever.
   bool wait_among_the_living(MPI_Request request) const {
@@ -109,6 +128,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
   }
 
   std::function<bool()> all_live_;
+  bool gives_way_ = false;
   MPI_Comm comm_;
   TwoGroups groups_;
   int rank_in_group_ = 0, ranks_ = 1;

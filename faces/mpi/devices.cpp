@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "family.hpp"
 
@@ -36,7 +38,21 @@ std::atomic<int (*)()> hip_peek{nullptr}, hip_error{nullptr};  // the thread's l
 
 std::atomic<bool> level_zero{false};
 
-void* loaded(const char* library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD); }
+// Tells whether the process has loaded something whose file is called like this, perhaps with a version behind it. Without this
+// question, the loader would search all its folders for each library that it has not loaded.
+bool may_be_loaded(std::string_view library) {
+  std::pair<std::string_view, bool> question{library.substr(0, library.find(".so")), false};
+  const auto look = [](dl_phdr_info* info, std::size_t, void* to) {
+    auto& [wanted, found] = *static_cast<std::pair<std::string_view, bool>*>(to);
+    const std::string_view path = info->dlpi_name;
+    found = path.substr(path.rfind('/') + 1).starts_with(wanted);
+    return found ? 1 : 0;
+  };
+  dl_iterate_phdr(look, &question);
+  return question.second;
+}
+
+void* loaded(const char* library) { return may_be_loaded(library) ? dlopen(library, RTLD_LAZY | RTLD_NOLOAD) : nullptr; }
 
 template <class Function>
 void find(std::atomic<Function>& function, void* library, const char* name) {

@@ -10,8 +10,8 @@
 //                touches what. A reader executes the step on symbols, counts its bytes, takes its time, or does nothing.
 //   the schedule Ranks go as far as they come, in turn. The schedule does not matter to a reader whose clock goes by marks
 //                alone (checker.hpp says why). It matters to a reader whose ranks share what makes them slow. For such a
-//                reader, `pauses` stops a rank after a step, `idles` asks for events when nobody can go on, and `wake` lets
-//                a rank go on.
+//                reader, `is_due` stops a rank before it gives something to the wire, `pauses` stops it after a step, `idles` asks
+//                for events when nobody can go on, and `wake` lets a rank go on.
 // Calls to the reader are bound at compile time, and those that it leaves to Quiet vanish.
 #pragma once
 
@@ -77,6 +77,7 @@ struct Quiet {
   // The rank returns without having drained the message of that send, received what it expected, or collected what it delegated.
   static void abandons(const Moment&, const Moment& /*begun*/) {}
 
+  static bool is_due(const Moment&) { return true; }    // false: the rank gives this to the wire later, when it is woken
   static Mark gives(const Moment&) { return {}; }       // what the step's signal carries
   static bool pauses(const Moment&) { return false; }   // true: the rank goes no further until it is woken
   static bool idles() { return false; }                 // nobody can go on; true: somebody was woken
@@ -420,6 +421,7 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
     case plan::Kind::drain: return drain(me, now);
     case plan::Kind::collect: return collect(me, now);
     case plan::Kind::delegate:
+      if (!reader_.is_due(now)) return false;
       start(now);
       delegate(me, now);
       return true;
@@ -438,6 +440,7 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
       reader_.moves(now);
       return true;
     case plan::Kind::send:
+      if (!reader_.is_due(now)) return false;
       start(now);
       send(me, now);
       return true;

@@ -103,16 +103,15 @@ Resolution resolve(const Settings& settings, const Situation& situation, Collect
 }
 
 std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation, Collective collective) {
-  // Between nodes, these algorithms send each block straight from rank to rank. That is good only for calls among neighbours.
-  const bool apart = situation.nodes > 1 && !algorithms::traits_of(collective).along_edges;
-  if (apart || settings.forced_for(collective) != nullptr) return std::nullopt;
+  if (settings.forced_for(collective) != nullptr) return std::nullopt;
   for (const Algorithm& row : algorithms::all()) {
     if (row.collective != collective || !row.rides()) continue;
     Decision decision;
     decision.algorithm = &row;
     for (const Carrier carrier : {Carrier::slot, Carrier::get, Carrier::put})
       if (row.carries(carrier)) decision.carrier = carrier;
-    if (decision.carrier != Carrier::slot && !situation.anywhere) continue;
+    const bool letters = decision.carrier == Carrier::slot;  // they must reach all ranks
+    if (letters ? situation.nodes > 1 : !situation.anywhere) continue;
     decision.footprint = footprint_of(situation, decision);
     decision.ride_bytes = longest_ride(situation, decision);
     if (decision.footprint.slots) decision.to = longest_of_all(decision);

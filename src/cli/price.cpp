@@ -46,7 +46,8 @@ constexpr const char* kHelp =
     "                     collectives may be given, and no size; there are at most 32 ranks unless --ranks says more.\n"
     "                     (copse price --plot FILE.png COLLECTIVE... draws it.)\n"
     "  --rows             print instead, for src/choose/recorded/, what is clearly cheaper than what the built-in rules\n"
-    "                     choose, on all recorded machines or one, for several numbers of ranks or one; takes an hour\n"
+    "                     choose, on all recorded machines or one, for several numbers of ranks and nodes, or one\n"
+    "                     of each; takes hours\n"
     "  --collective-processors\n"
     "                     print instead what helpers would cost and save, for 16 ranks and more, up to --ranks (default 512)\n"
     "  --json\n";
@@ -238,6 +239,7 @@ int print_rows(const Query& query) {
   for (const price::Recorded& each : price::recorded())
     if (query.machine.empty()) rows.machines.emplace_back(each.name);
   rows.ranks = static_cast<int>(query.ranks);
+  rows.nodes = query.nodes > 1 ? static_cast<int>(query.nodes) : 0;
   print_rows(rows);
   return 0;
 }

@@ -243,7 +243,7 @@ void print_rows(const RowsQuery& query) {
   std::vector<Section> sections;
   std::vector<Task> all;
   const auto add = [&](const Section& section, const Ranks& ranks) {
-    if (query.ranks != 0 && query.ranks != ranks.priced) return;
+    if ((query.ranks != 0 && query.ranks != ranks.priced) || (query.nodes != 0 && query.nodes != section.nodes)) return;
     for (std::size_t reach = 0; reach < std::size(kReaches); ++reach) {
       for (int number = 0; number < algorithms::kCollectives; ++number) {
         const auto collective = static_cast<Collective>(number);

@@ -157,6 +157,15 @@ bool follows(const plan::Operand& a, const plan::Operand& b) {
 
 }  // namespace
 
+// The network of a node takes messages in the order of time. So a rank pauses before it sends, until no other rank can be earlier.
+bool Clock::is_due(const Moment& now) {
+  if (now.step->more) return true;  // the message goes with its last part
+  Rank& rank = ranks_[at(now.rank)];
+  rank.waits_to_send = !rank.waits_to_send;
+  if (rank.waits_to_send) starts_.push({rank.time, now.rank, {}});
+  return !rank.waits_to_send;
+}
+
 // The parts of a message go as one message with the last of them. They are packed, unless they lie one behind the other.
 bool Clock::sends(const Moment& now, std::size_t) {
   const Network& network = this->network();
@@ -252,7 +261,11 @@ bool Clock::idles() {
     if (!starts_.empty() && (starts_.top().time <= flows_.now() || starts_.top().time <= flows_.next_end())) {
       Start start = starts_.top();
       starts_.pop();
-      Movement& movement = start.movement;
+      if (!start.movement) {
+        walk_->wake(start.rank);
+        return true;
+      }
+      Movement& movement = *start.movement;
       flows_.start(start.time, start.rank, movement.behind_first_line(), movement.rate, std::move(movement.resources),
                    std::move(movement.together));
       continue;

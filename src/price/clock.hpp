@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <queue>
 #include <span>
 #include <tuple>
@@ -99,6 +100,7 @@ class Clock : public analysis::Quiet {
   void acts(const analysis::Moment& now);
   void enters(const analysis::Moment& now);
   void moves(const analysis::Moment& now);
+  bool is_due(const analysis::Moment& now);
   bool sends(const analysis::Moment& now, std::size_t message);
   void receives(const analysis::Moment& now, std::size_t expected, std::size_t message, const analysis::Moment& sent,
                 const Mark& mark);
@@ -129,16 +131,18 @@ class Clock : public analysis::Quiet {
     bool by_wire = false;
     int core = 0;
     bool moving = false;
+    bool waits_to_send = false;  // until nobody else can send earlier
     Streams streams;
   };
   struct Core {
     double free = 0;
     int rank = -1;  // the last one that ran
   };
+  // What begins at a time, after all that begins earlier, although the walk may have come to this rank first.
   struct Start {
     double time;
     int rank;
-    Movement movement;
+    std::optional<Movement> movement;  // none: the rank gives something to the wire
     friend bool operator<(const Start& a, const Start& b) { return a.time > b.time; }  // the queue gives the earliest first
   };
 

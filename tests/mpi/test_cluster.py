@@ -69,6 +69,8 @@ def test_a_few_calls(launch_over_nodes):
     done = launch_over_nodes(flavours.find("mpich"), "random", 5, 300)
     assert passed(done, "random"), done.stdout + done.stderr
     assert ran_over_the_wire(done, *EVERY), done.stderr
+    for call, carrier in (("gather", "put"), ("scatter", "get"), ("alltoall", "get")):  # those whose sizes only two ranks know
+        assert re.search(rf"^copse: {call} +one_way {carrier} ", done.stderr, re.MULTILINE), done.stderr
 
 
 # Broadcasts of 8 MiB. Prints the least time of one in seconds, by the slowest rank.

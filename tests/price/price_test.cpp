@@ -93,6 +93,20 @@ TEST(Price, PartsOfAMessageAreOneMessage) {
   EXPECT_GT(difference, 1e6);
 }
 
+// Messages of a node go over its network in the order of time, in whatever order the walk looks at the ranks. If they did not,
+// messages of a line would wait for those of later rounds.
+TEST(Price, MessagesGoInTheOrderOfTime) {
+  const Parameters machine = parameters_of("juropa");
+  const auto allreduce = [&](std::size_t bytes) {
+    Question question = question_of(machine, Collective::allreduce, "recursive_doubling", Carrier::line, bytes, 64, 8);
+    question.calls = 3;
+    return price(question, machine).ns;
+  };
+  const double eight = allreduce(8);
+  EXPECT_LE(eight, allreduce(72));
+  EXPECT_LE(allreduce(72), 1.1 * eight);
+}
+
 TEST(Price, SaysWhatTheMachineLacks) {
   Parameters machine = parameters_of("epyc");
   machine.network.reset();

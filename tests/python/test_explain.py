@@ -64,8 +64,11 @@ def test_calls_of_sizes_that_not_every_rank_knows(explained, native):
     for size, answer in ((letters["to"], letters), (letters["to"] + 1, longer[0])):
         (one,) = explained("alltoall", str(size), "--ragged", "--reach", "staged")
         assert one["algorithm"] == answer["algorithm"] and one["before"] == answer["before"]
-    said = native("explain", "gather", "64", "--ragged", "--nodes", "2", env={}).stdout
-    assert re.search(r"^first +an allgather of the sizes", said, re.MULTILINE)
+    for call in ("gather", "scatter", "alltoall"):
+        (answer,) = explained(call, "--ragged", "--nodes", "2")
+        assert answer["algorithm"] == "one_way" and answer["before"] is None and answer["to"] is None
+        said = native("explain", call, "64", "--ragged", "--nodes", "2", "--reach", "staged", env={}).stdout
+        assert re.search(r"^first +an allgather of the sizes", said, re.MULTILINE)
     (answer,) = explained("neighbor_alltoall")
     assert answer["rule"] is None and answer["algorithm"] == "one_way"
 

@@ -66,38 +66,34 @@ def test_a_rank_gives_all_blocks_in_one_post(priced):
     assert all(row["with"]["overhead_ns"] < row["without"]["overhead_ns"] / 5 for row in rows)
 
 
-def test_latency_grows_with_the_ranks(priced, over_all_ranks):
+@pytest.mark.parametrize("size", ["8", "128"])
+def test_latency_grows_with_the_ranks(priced, over_all_ranks, size):
     """Figure 9. Helpers are faster than an allreduce that knows nothing of nodes, and slower than Copse's own, which does."""
-    rows = {ranks: priced("128", ranks)[RATIO] for ranks in RANKS}
+    rows = {ranks: priced(size, ranks)[RATIO] for ranks in RANKS}
     helped, own = ([row[side]["latency_ns"] for row in rows.values()] for side in ("with", "without"))
-    blind = [over_all_ranks("128", ranks) for ranks in RANKS]
+    blind = [over_all_ranks(size, ranks) for ranks in RANKS]
     assert grow(helped) and grow(own) and grow(blind)
     assert all(one < other for one, other in zip(own, helped, strict=True))
-    assert all(one < 1.01 * other for one, other in zip(helped, blind, strict=True))
+    assert all(one < 1.03 * other for one, other in zip(helped, blind, strict=True))
     from_64_on = [1 - one / other for one, other in zip(helped[2:], blind[2:], strict=True)]
     assert all(0.05 < gain < 0.15 for gain in from_64_on), "about as much for all numbers of ranks, but not the paper's 30 %"
 
 
 def test_latency_grows_with_the_size(priced):
-    """Figure 11, where all messages are longer than a line."""
-    rows = [priced(size, RANKS[-1])[RATIO] for size in SIZES[3:]]
+    """Figure 11."""
+    rows = [priced(size, RANKS[-1])[RATIO] for size in SIZES]
     assert grow([row["with"]["latency_ns"] for row in rows]) and grow([row["without"]["latency_ns"] for row in rows])
 
 
-@pytest.mark.parametrize(("size", "best"), [("8", 8), ("128", 4), ("1K", 4)])
-def test_more_helpers_are_faster_up_to_a_point(priced, size, best):
-    """Figure 10: with few helpers all wait for these, and with many these have many rounds. Which is best for 8 bytes is in doubt (below)."""
+@pytest.mark.parametrize("size", ["8", "128", "1K"])
+def test_more_helpers_are_faster_up_to_a_point(priced, size):
+    """Figure 10: with few helpers all wait for these, and with many these have many rounds."""
+    best = 4
     latencies = {ratio: row["with"]["latency_ns"] for ratio, row in priced(size, 512).items()}
     assert list(latencies) == [512, 256, 128, 64, 32, 16, 8, 4, 2]
     at = list(latencies).index(best)
     assert grow([*latencies.values()][at::-1]) and grow([*latencies.values()][at:])
-    assert latencies[512] > 10 * latencies[best] and latencies[4] < 1.1 * latencies[8]
-
-
-def test_short_messages_between_nodes_are_still_priced_too_high(over_all_ranks):
-    """The network takes messages of up to a line in the order of the walk, and not of time. If that is mended, mend the documents, too:
-    docs/collective-processors.md and docs/decisions/prices.md say so."""
-    assert over_all_ranks("8", 512) > 1.5 * over_all_ranks("128", 512)
+    assert latencies[512] > 10 * latencies[best]
 
 
 def test_break_even_follows_the_papers_rule(priced):
