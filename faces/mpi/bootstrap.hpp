@@ -67,7 +67,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
   }
   bool errors_are_fatal() const override { return mpi::errors_are_fatal(comm_); }
   bool may_wait_in_mpi() const override { return world_is_here() || progress()->any_thread_may_send(); }
-  void give_way() override { gives_way_ = true; }
+  void give_way(double crowding) override { crowding_ = crowding; }
   void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 
  private:
@@ -89,9 +89,9 @@ class MpiBootstrap final : public communicator::Bootstrap {
     }
     return true;
   }
-  bool ends_well(MPI_Request request) const {
+  bool ends_well(MPI_Request request) {
     if (all_live_) return wait_among_the_living(request);
-    const double crowding = gives_way_ ? communicator::crowding(ranks_) : 1;
+    const double crowding = std::exchange(crowding_, 1);
     return crowding > 1 ? wait_aside(request, crowding) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
   // Waits where ranks outnumber processors. If all ranks looked for messages all the time, the rank that works would get only its
@@ -128,7 +128,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
   }
 
   std::function<bool()> all_live_;
-  bool gives_way_ = false;
+  double crowding_ = 1;  // what give_way() says about the next allgather()
   MPI_Comm comm_;
   TwoGroups groups_;
   int rank_in_group_ = 0, ranks_ = 1;

@@ -38,10 +38,10 @@ std::atomic<int (*)()> hip_peek{nullptr}, hip_error{nullptr};  // the thread's l
 
 std::atomic<bool> level_zero{false};
 
-// Tells whether the process has loaded something whose file is called like this, perhaps with a version behind it. Without this
-// question, the loader would search all its folders for each library that it has not loaded.
+// Tells whether the process has loaded a file of this name, in any version. Without this question, the loader would search all its
+// folders for each library that it has not loaded.
 bool may_be_loaded(std::string_view library) {
-  std::pair<std::string_view, bool> question{library.substr(0, library.find(".so")), false};
+  std::pair<std::string_view, bool> question{library.substr(0, library.find(".so") + 3), false};
   const auto look = [](dl_phdr_info* info, std::size_t, void* to) {
     auto& [wanted, found] = *static_cast<std::pair<std::string_view, bool>*>(to);
     const std::string_view path = info->dlpi_name;

@@ -40,17 +40,17 @@ struct Started {
 template <class Meant>
 engine::Wired take_ended(std::vector<Started>& all, const Meant& meant) {
   for (Started& each : all)
-    if (meant(each))
+    if (meant(each) && each.request != MPI_REQUEST_NULL)
       if (const engine::Wired answer = ask(each.request); answer != engine::Wired::done) return answer;
   std::erase_if(all, meant);
   return engine::Wired::done;
 }
 
 // Waits until all requests have ended, and forgets them. The wait takes a second at most, because a peer may have died.
-template <class Request>
-void give_up(std::vector<Request>& all) {
+template <class Requests>
+void give_up(Requests& all) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (Request& each : all)
+  for (auto& each : all)
     while (ask(each.request) == engine::Wired::pending && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   all.clear();
 }

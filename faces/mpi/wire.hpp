@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -43,7 +44,7 @@ class MessageWire : public engine::Wire {
     MPI_Request request;
   };
   std::vector<Started> sending_;
-  std::vector<Expected> expected_;  // in the order of the messages
+  std::deque<Expected> expected_;  // in the order of the messages, in which most of them are taken, too
 };
 
 class MpiWire final : public MessageWire {

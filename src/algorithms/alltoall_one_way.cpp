@@ -13,18 +13,17 @@ plan::Plan alltoall_one_way(const Request& request) {
   Builder builder = request.builder();
   const int rank = request.rank;
   builder.pack(static_cast<std::uint32_t>(request.ranks));
-  // Every rank gives to the next one first.
-  const auto takers_of = [&](int giver, int number) {
-    std::vector<int> takers;
-    for (int i = 1; i <= number; ++i) takers.push_back((giver + i) % request.ranks);
-    return takers;
-  };
-  give_one_way(builder, takers_of(rank, request.ranks - 1), [&](int taker) { return request.pair(rank, taker); });
+  std::vector<int> others;  // every rank gives to the next one first
+  for (int i = 1; i < request.ranks; ++i) others.push_back((rank + i) % request.ranks);
+  give_one_way(builder, others, [&](int taker) { return request.pair(rank, taker); });
   const plan::Range own = request.pair(rank, rank);
   builder.copy(Builder::output(own), Builder::input(own));
-  for (int distance = 1; distance < request.ranks; ++distance) {
-    const int giver = (rank - distance + request.ranks) % request.ranks;
-    take_one_way(builder, giver, request.pair(giver, rank), takers_of(giver, distance - 1));
+  // A giver gives first to the ranks between it and this one. These are the last ones of `others`.
+  for (int before = 0; before < request.ranks - 1; ++before) {
+    const std::span takers = std::span(others).last(static_cast<std::size_t>(before));
+    const int giver = others[others.size() - 1 - static_cast<std::size_t>(before)];
+    if (builder.shares_memory_with(giver)) take_one_way(builder, giver, request.pair(giver, rank), takers);
+    else builder.take_ride(giver, request.pair(giver, rank));
   }
   return builder.finish();
 }

@@ -103,13 +103,14 @@ Resolution resolve(const Settings& settings, const Situation& situation, Collect
 }
 
 std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation, Collective collective) {
-  if (settings.forced_for(collective) != nullptr) return std::nullopt;
+  const Forced* const forced = settings.forced_for(collective);
   for (const Algorithm& row : algorithms::all()) {
-    if (row.collective != collective || !row.rides()) continue;
+    if (row.collective != collective || !row.rides() || (forced != nullptr && forced->algorithm != &row)) continue;
     Decision decision;
     decision.algorithm = &row;
     for (const Carrier carrier : {Carrier::slot, Carrier::get, Carrier::put})
       if (row.carries(carrier)) decision.carrier = carrier;
+    if (forced != nullptr && forced->carrier.value_or(decision.carrier) != decision.carrier) continue;
     const bool letters = decision.carrier == Carrier::slot;  // they must reach all ranks
     if (letters ? situation.nodes > 1 : !situation.anywhere) continue;
     decision.footprint = footprint_of(situation, decision);

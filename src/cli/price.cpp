@@ -56,6 +56,7 @@ constexpr const char* kHelp =
 struct Query {
   Collective collective{};
   std::size_t bytes = 0, ranks = 0, nodes = 1, layout = 0, calls = 3, top = 20;
+  std::size_t nodes_of_rows = 0;   // for --rows; 0: all
   std::string machine, algorithm;  // machine: empty: the standard one, or for --winners all
   choose::Situation situation;
   bool strict = false, cold = false, path = false, machines = false, winners = false, rows = false, helpers = false, json = false;
@@ -105,7 +106,7 @@ Query parse(Arguments arguments) {
     if (option.starts_with("-")) options.push_back(option);
     if (set_switch(query, option)) continue;
     if (option == "-n" || option == "--ranks") query.ranks = number_in(option, value(), 2, kRanksMost);
-    else if (option == "--nodes") query.nodes = number_in(option, value(), 1, kRanksMost);
+    else if (option == "--nodes") query.nodes = query.nodes_of_rows = number_in(option, value(), 1, kRanksMost);
     else if (option == "--machine") query.machine = value();
     else if (option == "--layout") query.layout = index_in(option, value(), {"block", "cyclic", "random"});
     else if (option == "--reach") set_reach(query.situation, value());
@@ -239,7 +240,7 @@ int print_rows(const Query& query) {
   for (const price::Recorded& each : price::recorded())
     if (query.machine.empty()) rows.machines.emplace_back(each.name);
   rows.ranks = static_cast<int>(query.ranks);
-  rows.nodes = query.nodes > 1 ? static_cast<int>(query.nodes) : 0;
+  rows.nodes = static_cast<int>(query.nodes_of_rows);
   print_rows(rows);
   return 0;
 }

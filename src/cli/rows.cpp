@@ -263,6 +263,7 @@ void print_rows(const RowsQuery& query) {
       add(sections.back(), {nodes * ranks, "3", "on"});
     }
   }
+  if (all.empty()) throw std::runtime_error("no file has rows for so many ranks and nodes; --ranks counts those of all nodes");
   std::vector<std::size_t> order(all.size());  // the long ones first
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),

@@ -9,7 +9,7 @@ namespace copse::cli {
 struct RowsQuery {
   std::vector<std::string> machines;  // recorded ones
   int ranks = 0;                      // only so many; 0: several numbers for each machine
-  int nodes = 0;                      // only so many; 0: one node, and the numbers that the files have
+  int nodes = 0;                      // only so many; 0: all numbers that the files have
 };
 
 // Prints the files of machines: a line MACHINE, for several nodes of a cluster a line CLUSTER, and a line ROW for each case in

@@ -43,8 +43,9 @@ class Bootstrap {
   [[nodiscard]] virtual const Region* region() const { return nullptr; }
   // Returns a number that is the same for the ranks of this node, if the face knows better than host_of() (card.hpp).
   [[nodiscard]] virtual std::optional<std::uint64_t> host() const { return std::nullopt; }
-  // Says that one rank works while the others wait in allgather(). Those should leave it their processors.
-  virtual void give_way() {}
+  // Says that one rank of the node works while the others wait for it in the next allgather(), and how many ranks of the node there
+  // are for each processor. They should leave it theirs.
+  virtual void give_way(double crowding) { static_cast<void>(crowding); }
   // Says that the ranks share memory now. From here on, a rank may come late by any length of time. allgather() waits for a late
   // rank as long as that rank lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this
   // node has ended. A bootstrap that does all this by itself may ignore both.

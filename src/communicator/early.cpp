@@ -4,9 +4,9 @@
 namespace copse::communicator {
 namespace {
 
-// The first start of a process reads the machine and measures copies. It took 8 ms on 2 to 8 ranks with 2 processors, and 23 ms on
-// 32 (docs/decisions/survey.md). The next starts took a small part of that.
-constexpr double kFirstStart = 8e-3, kMoreWhereCrowded = 1e-3, kLaterPart = 0.1;
+// The first start of a process reads the machine and measures copies. With 2 processors it took 8 ms on 2 ranks, 9 to 15 on 8, 45
+// to 80 on 32 and 125 to 230 on 64 (docs/start.md). The next starts took a small part of that.
+constexpr double kFirstStart = 8e-3, kMoreWhereCrowded = 3e-3, kLaterPart = 0.1;
 // The start may add a tenth to what the first calls have cost. A communicator with many calls lives long, so there it may
 // cost as much as they did.
 constexpr long long kFew = 10;

@@ -35,6 +35,7 @@ Foundation::Foundation(Census& census, const choose::Settings& settings)
 }
 
 std::string Foundation::meet(Bootstrap& bootstrap) {
+  if (settings_.waiting != choose::Waiting::spinning) bootstrap.give_way(census_.crowding());
   if (!memory_.meet(bootstrap)) return kNotGathered;
   std::map<std::uint64_t, int> firsts;  // the first rank of each host
   for (int rank = 0; rank < bootstrap.ranks(); ++rank) {

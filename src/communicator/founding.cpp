@@ -313,7 +313,6 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   };
   std::map<std::string, Tally> start;
   StartClock clock(start);
-  bootstrap->give_way();  // to the first rank of the node, which looks at the machine
   std::optional<Census> census = take_census(*bootstrap, settings, why_not);
   if (!census) return {};
   clock.end("communicators: the ranks' cards");

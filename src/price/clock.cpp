@@ -159,7 +159,8 @@ bool follows(const plan::Operand& a, const plan::Operand& b) {
 
 // The network of a node takes messages in the order of time. So a rank pauses before it sends, until no other rank can be earlier.
 bool Clock::is_due(const Moment& now) {
-  if (now.step->more) return true;  // the message goes with its last part
+  // A message goes with its last part. Ranks that share processors run one after the other, so the walk has their order already.
+  if (now.step->more || processors_.shared) return true;
   Rank& rank = ranks_[at(now.rank)];
   rank.waits_to_send = !rank.waits_to_send;
   if (rank.waits_to_send) starts_.push({rank.time, now.rank, {}});

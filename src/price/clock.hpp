@@ -143,7 +143,8 @@ class Clock : public analysis::Quiet {
     double time;
     int rank;
     std::optional<Movement> movement;  // none: the rank gives something to the wire
-    friend bool operator<(const Start& a, const Start& b) { return a.time > b.time; }  // the queue gives the earliest first
+    // The queue gives the earliest first.
+    friend bool operator<(const Start& a, const Start& b) { return std::tie(a.time, a.rank) > std::tie(b.time, b.rank); }
   };
 
   // The processors, where ranks share them.

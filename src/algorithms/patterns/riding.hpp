@@ -13,7 +13,7 @@ namespace copse::algorithms {
 // takers. Longer ones are read where they lie, as in KNEM's scatter (KNEM IV.B). A taker on another node gets a message, whose
 // length both know.
 void give_one_way(plan::Builder& builder, std::span<const int> takers, const std::function<plan::Range(int taker)>& block_for);
-// Takes this rank's block from a rank whose takers are these, up to this rank.
+// Takes this rank's block from a rank that gives to these ranks before it gives to this one.
 void take_one_way(plan::Builder& builder, int giver, plan::Range block, std::span<const int> takers_before);
 
 }  // namespace copse::algorithms
