@@ -87,13 +87,16 @@ TEST(Modes, WeakerModesHaveFewerSteps) {
   constexpr int kRanks = 4;
   const auto strict = relaxed_rows(kRanks, kMysync), in = relaxed_rows(kRanks, kInNosync), out = relaxed_rows(kRanks, kOutNosync),
              none = relaxed_rows(kRanks, kNosync);
-  ASSERT_FALSE(strict.empty());
+  std::size_t compared = 0;
   for (std::size_t i = 0; i < strict.size(); ++i) {
+    if (synchronisation_steps(strict[i]) == kRanks) continue;  // a permutation that leaves every message with its rank
+    ++compared;
     EXPECT_LT(synchronisation_steps(in[i]), synchronisation_steps(strict[i])) << strict[i].name();
     EXPECT_LT(synchronisation_steps(out[i]), synchronisation_steps(strict[i])) << strict[i].name();
     // What is left says that the rank has passed, which later calls on the same ring must know.
     EXPECT_EQ(synchronisation_steps(none[i]), static_cast<std::size_t>(kRanks)) << plan::to_text((*none[i].plans)[1]);
   }
+  EXPECT_GE(compared, 8u);
 }
 
 TEST(Modes, MutantsOfRelaxedPlansAreCaughtOrExplained) {
