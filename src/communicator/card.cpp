@@ -170,24 +170,32 @@ double crowding(int ranks) {
   return std::max(1.0, here / processors);
 }
 
+int processors_for(const std::vector<Card>& cards, const std::vector<int>& ranks) {
+  std::array<std::uint64_t, kCpusMax / 64> cpus{};
+  for (const int rank : ranks)
+    for (std::size_t i = 0; i < cpus.size(); ++i) cpus[i] |= cards[static_cast<std::size_t>(rank)].cpus[i];
+  int processors = 0;
+  for (const std::uint64_t word : cpus) processors += std::popcount(word);
+  return processors;
+}
+
 bool oversubscribed(const std::vector<Card>& cards) {
   struct Host {
-    int ranks = 0, by_launcher = 0, online = 0;
-    std::array<std::uint64_t, kCpusMax / 64> cpus{};
+    std::vector<int> ranks;
+    int by_launcher = 0, online = 0;
   };
   std::map<std::uint64_t, Host> hosts;
-  for (const Card& card : cards) {
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    const Card& card = cards[rank];
     Host& host = hosts[card.place.host];
-    ++host.ranks;
+    host.ranks.push_back(static_cast<int>(rank));
     host.by_launcher = std::max(host.by_launcher, card.neighbours);
     host.online = card.online;
-    for (std::size_t i = 0; i < card.cpus.size(); ++i) host.cpus[i] |= card.cpus[i];
   }
   return std::any_of(hosts.begin(), hosts.end(), [&](const auto& entry) {
-    int cpus = 0;
-    for (std::uint64_t word : entry.second.cpus) cpus += std::popcount(word);
-    if (cpus == 0) cpus = entry.second.online;  // the system did not tell where the ranks may run
-    return entry.second.ranks > cpus || entry.second.by_launcher > entry.second.online;
+    const Host& host = entry.second;
+    const int told = processors_for(cards, host.ranks), processors = told == 0 ? host.online : told;
+    return std::cmp_greater(host.ranks.size(), processors) || host.by_launcher > host.online;
   });
 }
 

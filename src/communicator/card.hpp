@@ -77,6 +77,9 @@ struct Launched {
 // many ranks are on this node. If it does not say, all ranks count.
 [[nodiscard]] double crowding(int ranks);
 
+// Returns on how many processors some of these ranks of one node may run, or 0 if the system does not tell.
+[[nodiscard]] int processors_for(const std::vector<Card>& cards, const std::vector<int>& ranks);
+
 // Tells whether some node has more ranks than processors that they may use.
 [[nodiscard]] bool oversubscribed(const std::vector<Card>& cards);
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -26,11 +24,7 @@ struct Census {
   // Returns how many ranks of this node there are for each processor on which some of them may run. If the system does not tell
   // where they may run, the result is 1.
   [[nodiscard]] double crowding() const {
-    std::array<std::uint64_t, kCpusMax / 64> cpus{};
-    for (const int other : here)
-      for (std::size_t i = 0; i < cpus.size(); ++i) cpus[i] |= card(other).cpus[i];
-    int processors = 0;
-    for (const std::uint64_t word : cpus) processors += std::popcount(word);
+    const int processors = processors_for(cards, here);
     return processors == 0 ? 1 : std::max(1.0, static_cast<double>(here.size()) / processors);
   }
 };

@@ -74,7 +74,7 @@ def test_latency_grows_with_the_ranks(priced, over_all_ranks, size):
     blind = [over_all_ranks(size, ranks) for ranks in RANKS]
     assert grow(helped) and grow(own) and grow(blind)
     assert all(one < other for one, other in zip(own, helped, strict=True))
-    assert all(one < 1.03 * other for one, other in zip(helped, blind, strict=True))
+    assert helped[0] < 1.03 * blind[0] and all(one < 1.01 * other for one, other in zip(helped[1:], blind[1:], strict=True))
     from_64_on = [1 - one / other for one, other in zip(helped[2:], blind[2:], strict=True)]
     assert all(0.05 < gain < 0.15 for gain in from_64_on), "about as much for all numbers of ranks, but not the paper's 30 %"
 
