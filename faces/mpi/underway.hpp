@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Started {
   int tag;
   std::uint64_t ticket;
   MPI_Request request;
+  std::unique_ptr<std::byte[]> head{};  // what is sent, if it is nobody else's
+  void leave_to_the_mpi() { static_cast<void>(head.release()); }
 };
 
 // Forgets the requests for which meant() is true, once all of these have ended.
@@ -46,12 +49,17 @@ engine::Wired take_ended(std::vector<Started>& all, const Meant& meant) {
   return engine::Wired::done;
 }
 
-// Waits until all requests have ended, and forgets them. The wait takes a second at most, because a peer may have died.
+// Waits until all requests have ended, and forgets them. The wait takes a second at most, because a peer may have died. The MPI may
+// still use the memory of those that have not ended, so that is never freed.
 template <class Requests>
 void give_up(Requests& all) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (auto& each : all)
-    while (ask(each.request) == engine::Wired::pending && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  for (auto& each : all) {
+    engine::Wired answer = engine::Wired::pending;
+    while ((answer = ask(each.request)) == engine::Wired::pending && std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
+    if (answer == engine::Wired::pending) each.leave_to_the_mpi();
+  }
   all.clear();
 }
 

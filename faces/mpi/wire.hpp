@@ -25,6 +25,8 @@ class MessageWire : public engine::Wire {
 
   bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override;
   bool expect(void* data, std::size_t bytes, int peer, int tag) override;
+  bool send_any(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override;
+  bool expect_any(void* data, std::size_t room, int peer, int tag) override;
   engine::Wired receive(int peer, int tag) override;
   engine::Wired drain(int tag, std::uint64_t ticket) override;
   void abandon() override;
@@ -37,12 +39,34 @@ class MessageWire : public engine::Wire {
   [[nodiscard]] virtual int tag_from(int peer, int tag) const = 0;
 
  private:
-  MPI_Comm comm_;
+  // A message of any length comes as a head, which says how long it is, and as the rest if there is one. MPIs differ in what they
+  // do with a message that is longer than its place: some write behind it, and some end the program.
+  struct AnyLength {
+    static constexpr std::size_t kFirst = 4096;  // so many bytes of the message come with the head
+    static constexpr std::size_t kPart = std::size_t{16} << 20;  // and so many in each message of the rest
+    struct Head {
+      std::uint64_t bytes;  // of the whole message
+      std::byte first[kFirst];
+    };
+    Head head;
+    std::byte* to;
+    std::size_t room;
+    std::size_t come = 0, coming = 0;  // bytes of the message; coming: with the receive that is under way, 0 for the head
+    std::vector<std::byte> aside;  // where the rest of a message comes that is too long for its place
+    engine::Wired answer = engine::Wired::pending;  // of receive()
+  };
   struct Expected {  // a message, or a part of one that is too large for the MPI
     int peer, tag;
     bool more;  // the next entry is a part of this message, too
     MPI_Request request;
+    std::unique_ptr<AnyLength> any{};  // null: both sides know the length
+    void leave_to_the_mpi() { static_cast<void>(any.release()); }
   };
+  bool begin_receive(void* data, std::size_t bytes, Expected& into);
+  engine::Wired ask_for_any(Expected& message);
+  engine::Wired go_on_with(Expected& message);
+
+  MPI_Comm comm_;
   std::vector<Started> sending_;
   std::deque<Expected> expected_;  // in the order of the messages, in which most of them are taken, too
 };
@@ -76,7 +100,7 @@ class MpiWire final : public MessageWire {
   [[nodiscard]] int tag_from(int, int tag) const override { return first_tag_ + tag; }
 
   MpiWire* first_ = nullptr;  // in a lane, the wire whose stream the lane uses; otherwise null
-  Stream stream_;             // empty in a lane
+  Stream stream_;  // empty in a lane
   int first_tag_;
   std::atomic<bool> spoiled_{false};  // any thread may say so
   MPI_Comm program_ = MPI_COMM_NULL;

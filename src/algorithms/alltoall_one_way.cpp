@@ -1,6 +1,6 @@
 // alltoall, one way: every rank gives as the root of a scatter does, one way (Copse). If its blocks for the ranks of its node are
 // short, they ride together with its publication. Longer ones are read where they lie, as in KNEM's scatter (KNEM IV.B). A rank of
-// another node gets a message, whose length both know. So this is the alltoallv over several nodes, which exchanges no sizes
+// another node gets a message, which says how long it is. So this is the alltoallv over several nodes, which exchanges no sizes
 // (docs/decisions/one-way.md).
 // Cost: a + P n b for short blocks; 2 a + P n b for long ones
 // Wins: blocks whose sizes not all ranks know, over several nodes

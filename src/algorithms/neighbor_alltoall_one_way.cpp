@@ -1,7 +1,7 @@
 // neighbor_alltoall, one way: every rank gives as the root of a scatter does, one way (Copse). If its blocks are short, they ride
 // together with its publication, and the rank waits for nobody who takes them. Longer ones are read where they lie, as in KNEM's
 // scatter (KNEM IV.B). Nobody needs to know all lengths, so none are exchanged (docs/decisions/one-way.md). A neighbour on another
-// node gets a message, whose length both know.
+// node gets a message, which says how long it is.
 // Cost: a + d n b for short blocks to and from d neighbours; 2 a + d n b for long ones
 // Wins: wherever all buffers can be reached
 #include "algorithms/patterns/riding.hpp"

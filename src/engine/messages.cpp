@@ -48,7 +48,9 @@ void Messages::find_pieces(const std::vector<WirePart>& parts, const Call& call,
 
 Outcome Messages::send(const Op& op, const Call& call, const Fragment& fragment) {
   const auto go = [&](const void* data, std::size_t bytes) {
-    return wire_->send(data, bytes, op.peer, op.area, fragment.ticket) ? Outcome::done : Outcome::wire_failed;
+    const bool sent = call.untold ? wire_->send_any(data, bytes, op.peer, op.area, fragment.ticket)
+                                  : wire_->send(data, bytes, op.peer, op.area, fragment.ticket);
+    return sent ? Outcome::done : Outcome::wire_failed;
   };
   find_pieces(op.message, call, fragment);
   if (pieces_.empty()) return go(nullptr, 0);
@@ -66,7 +68,9 @@ Outcome Messages::send(const Op& op, const Call& call, const Fragment& fragment)
 
 Outcome Messages::expect(const Op& op, const Call& call, const Fragment& fragment) {
   const auto go = [&](void* data, std::size_t bytes) {
-    return wire_->expect(data, bytes, op.peer, op.area) ? Outcome::done : Outcome::wire_failed;
+    const bool expected =
+        call.untold ? wire_->expect_any(data, bytes, op.peer, op.area) : wire_->expect(data, bytes, op.peer, op.area);
+    return expected ? Outcome::done : Outcome::wire_failed;
   };
   Packed& packed = packed_of(op, fragment);
   packed.comes = false;

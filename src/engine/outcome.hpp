@@ -34,7 +34,7 @@ inline bool is_over(Outcome outcome) {
 
 // A block that is longer than the room that its receiver has. `given` elements go from one rank to another.
 struct CutOff {
-  static constexpr std::size_t kTooMuch = SIZE_MAX;  // given by a rank of another node, whose message does not say how much
+  static constexpr std::size_t kTooMuch = SIZE_MAX;  // given by a rank of another node; how much is not told
   int from = -1, to = -1;
   std::size_t given = 0, room = 0;
 };

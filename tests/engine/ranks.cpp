@@ -114,6 +114,7 @@ struct Mail {
   struct Delivery {
     void* data;
     std::size_t bytes;
+    bool any = false;  // only the sender knows the length
     bool filled = false, fits = true;
   };
 
@@ -122,8 +123,9 @@ struct Mail {
     auto& places = expected[letter->channel];
     const auto place = std::find_if(places.begin(), places.end(), [](const Delivery& each) { return !each.filled; });
     place->filled = true;
-    place->fits = place->bytes == letter->bytes;
-    if (place->fits && letter->bytes > 0) std::memcpy(place->data, letter->data, letter->bytes);
+    place->fits = place->any ? place->bytes >= letter->bytes : place->bytes == letter->bytes;
+    const std::size_t bytes = std::min(place->bytes, letter->bytes);
+    if ((place->fits || place->any) && bytes > 0) std::memcpy(place->data, letter->data, bytes);
     letters.erase(letter);
   }
   std::list<Letter>::iterator first_of(const Channel& channel) {
@@ -174,17 +176,11 @@ class MailWire final : public engine::Wire {
     if (channel.is_hasty() && !places.empty() && !places.back().filled) mail_.deliver(letter);
     return true;
   }
-  bool expect(void* data, std::size_t bytes, int peer, int tag) override {
-    const Mail::Channel channel{peer, rank_, first_tag_ + tag};
-    const std::lock_guard lock(mail_.mutex);
-    mail_.expected[channel].push_back({data, bytes});
-    const auto letter = mail_.first_of(channel);
-    if (channel.is_hasty() && letter != mail_.letters.end()) mail_.deliver(letter);
-    return true;
-  }
+  bool expect(void* data, std::size_t bytes, int peer, int tag) override { return expect({data, bytes, false}, peer, tag); }
+  bool expect_any(void* data, std::size_t room, int peer, int tag) override { return expect({data, room, true}, peer, tag); }
   engine::Wired receive(int peer, int tag) override {
     const Mail::Channel channel{peer, rank_, first_tag_ + tag};
-    bool fits = true;
+    bool fits = true, any = false;
     const engine::Wired came = look([&] {
       auto& places = mail_.expected[channel];
       if (!places.front().filled) {
@@ -193,10 +189,12 @@ class MailWire final : public engine::Wire {
         mail_.deliver(letter);
       }
       fits = places.front().fits;
+      any = places.front().any;
       places.pop_front();
       return true;
     });
-    return fits ? came : engine::Wired::failed;
+    if (fits) return came;
+    return any ? engine::Wired::truncated : engine::Wired::failed;
   }
   engine::Wired drain(int tag, std::uint64_t ticket) override {
     return look([&] {
@@ -237,6 +235,17 @@ class MailWire final : public engine::Wire {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // While a message of any length is expected, no other one may be (engine::Wire::expect_any).
+  bool expect(const Mail::Delivery& place, int peer, int tag) {
+    const Mail::Channel channel{peer, rank_, first_tag_ + tag};
+    const std::lock_guard lock(mail_.mutex);
+    auto& places = mail_.expected[channel];
+    if (!places.empty() && (place.any || places.back().any)) return false;
+    places.push_back(place);
+    const auto letter = mail_.first_of(channel);
+    if (channel.is_hasty() && letter != mail_.letters.end()) mail_.deliver(letter);
+    return true;
+  }
   template <class Look>
   engine::Wired look(Look&& look) {
     const std::lock_guard lock(mail_.mutex);
