@@ -38,8 +38,9 @@ class Wire {
   virtual bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) = 0;
   // Starts receiving exactly `bytes`. `data` belongs to the wire until receive(). Returns false if the wire failed.
   virtual bool expect(void* data, std::size_t bytes, int peer, int tag) = 0;
-  // The same for messages whose length only the sender knows for certain. Such a message has its length with it, and `room` is what
-  // the place can hold. While one of them is expected, no other message with the same (sender, receiver, tag) may be.
+  // send_any() and expect_any() are send() and expect() for messages whose length only the sender knows for certain. Such a message
+  // has its length with it, and `room` is what the place can hold. While one of them is expected, no other message with the same
+  // (sender, receiver, tag) may be.
   virtual bool send_any(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) {
     return send(data, bytes, peer, tag, ticket);
   }
