@@ -72,7 +72,7 @@ class ThreadWire final : public MessageWire {
     const std::lock_guard lock(in_mpi);
     return MessageWire::expect(data, bytes, peer, tag);
   }
-  // send_any() calls send().
+  // send_any() is not overridden, because it calls send(), which locks.
   bool expect_any(void* data, std::size_t room, int peer, int tag) override {
     const std::lock_guard lock(in_mpi);
     return MessageWire::expect_any(data, room, peer, tag);

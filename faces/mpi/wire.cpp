@@ -12,7 +12,7 @@ bool MessageWire::send(const void* data, std::size_t bytes, int peer, int tag, s
   const auto* from = static_cast<const char*>(data);
   do {
     const std::size_t now = std::min(bytes, kMessageMax);
-    sending_.push_back({tag, ticket, MPI_REQUEST_NULL, nullptr});
+    sending_.push_back({tag, ticket, MPI_REQUEST_NULL});
     if (real().Isend(from, static_cast<int>(now), raw_of(MPI_BYTE), there(peer), tag_to(peer, tag), raw_of(comm_),
                      &sending_.back().request) != MPI_SUCCESS) {
       sending_.pop_back();
@@ -49,7 +49,7 @@ bool MessageWire::expect(void* data, std::size_t bytes, int peer, int tag) {
   auto* to = static_cast<char*>(data);
   do {
     const std::size_t now = std::min(bytes, kMessageMax);
-    expected_.push_back({peer, tag, now < bytes, MPI_REQUEST_NULL, nullptr});
+    expected_.push_back({peer, tag, now < bytes, MPI_REQUEST_NULL});
     if (!begin_receive(to, now, expected_.back())) {
       expected_.pop_back();
       return false;
@@ -124,7 +124,8 @@ Wired MessageWire::drain(int tag, std::uint64_t ticket) {
                     [&](const Started& each) { return each.tag == tag && static_cast<std::int64_t>(each.ticket - ticket) <= 0; });
 }
 
-// A message whose receive is cancelled while it is on its way still arrives, so the stream is spoiled.
+// A message whose receive is cancelled while it is on its way still arrives, so the stream is spoiled. What this rank has sent may
+// be on its way, too.
 void MessageWire::abandon() {
   spoil();
   for (Expected& each : expected_)
