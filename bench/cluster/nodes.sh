@@ -1,8 +1,9 @@
 #!/bin/bash
-# nodes.sh up N [MICROSECONDS DELAY] | rate MBIT | on NODE COMMAND... | down
+# nodes.sh up N [MICROSECONDS DELAY] | rate MBIT | cut_off NODE | on NODE COMMAND... | down
 # Emulates N machines n0, n1, ... and one more, "head", from which to launch. Each has its own network, host name, System V
 # memory, /dev/shm and (except for head) process ids. veth pairs and a bridge join them. If each message is to take
-# MICROSECONDS longer, the program DELAY joins them instead (delay.c). `rate` limits what a node sends.
+# MICROSECONDS longer, the program DELAY joins them instead (delay.c). `rate` limits what a node sends. `cut_off` takes a node out of
+# the bridge, and no machine is told that.
 # Needs root and namespaces; `up` returns 77 if they are not permitted. NODES_DIR must be set; it keeps the state of the
 # nodes. `down` ends only what `up` started.
 set -u
@@ -77,6 +78,8 @@ rate() {
     in_network "$(basename "$file" .pid)" tc qdisc replace dev eth0 root tbf rate "${1}mbit" burst 80kb latency 50ms
   done
 }
+
+cut_off() { in_network head ip link set "port${1#n}" nomaster; }
 
 on() { exec nsenter -t "$(cat "$folder/$1.pid")" -n -u -i -m env -C "$PWD" "${@:2}"; }
 

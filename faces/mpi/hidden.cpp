@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "agreement.hpp"
+#include "communicator/card.hpp"
 #include "communicator/kin.hpp"
+#include "engine/signal/cancel.hpp"
 #include "progress.hpp"
+#include "settings.hpp"
 #include "world.hpp"
 
 namespace copse::mpi {
@@ -95,6 +99,18 @@ int common_stream(const std::vector<SecondWord>& all, std::size_t place) {
   return communicator::first_in_common(all, [&](const SecondWord& word) { return word.streams[place]; });
 }
 
+// Lets the ranks watch one another's nodes. Collective. Returns null if the ranks could not be gathered.
+std::unique_ptr<communicator::NodeWatch> watch_nodes(communicator::Bootstrap& bootstrap) {
+  const engine::CancelDeferred deferred;
+  const std::chrono::seconds limit(settings().node_timeout);
+  const std::uint64_t host = communicator::host_of(settings(), bootstrap.rank(), bootstrap.ranks());
+  auto watch = std::make_unique<communicator::NodeWatch>(limit, host, communicator::addresses_of_this_node());
+  std::vector<communicator::NodeCard> all(static_cast<std::size_t>(bootstrap.ranks()));
+  if (!bootstrap.allgather(&watch->card(), all.data(), sizeof all.front())) return nullptr;
+  watch->begin(all, bootstrap.rank());
+  return watch;
+}
+
 }  // namespace
 
 // Every MPI allows 32767, so that is the result if the MPI does not say.
@@ -105,8 +121,8 @@ int highest_tag() {
   return *static_cast<const int*>(most);
 }
 
-Hidden::Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id)
-    : members_(std::move(members)), sorted_(sorted(members_)), id_(id) {
+Hidden::Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id, std::unique_ptr<communicator::NodeWatch> watch)
+    : members_(std::move(members)), sorted_(sorted(members_)), id_(id), watch_(std::move(watch)) {
   // A duplicate would call the program's own functions that copy its attributes.
   helped([&] { return real().Comm_split_(comm, 0, 0, &comm_); });
   if (comm_ == MPI_COMM_NULL) return;
@@ -163,7 +179,12 @@ Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_m
   for (const std::size_t place : {0, 1})
     if (const int stream = common_stream(all, place); stream >= 0) return offers.keep(place, stream);
   const bool of_world = static_cast<int>(members.size()) == world_size();
-  const auto made = may_make ? std::make_shared<Hidden>(comm, std::move(members), all.front().fresh) : nullptr;
+  auto watch = may_make ? watch_nodes(bootstrap) : nullptr;
+  if (may_make && watch == nullptr) {
+    why_not = communicator::kNotGathered;
+    return {};
+  }
+  const auto made = may_make ? std::make_shared<Hidden>(comm, std::move(members), all.front().fresh, std::move(watch)) : nullptr;
   if (made == nullptr || made->comm() == MPI_COMM_NULL) {
     why_not = "too many communicators over several nodes at a time, each of other ranks";
     return {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "communicator/bootstrap.hpp"
+#include "communicator/node_watch.hpp"
 #include "engine/segment.hpp"
 #include "real.hpp"
 
@@ -25,8 +26,9 @@ class Hidden {
   static constexpr int kStreams = 256;  // wires that may share a communicator at a time
   using Streams = std::array<std::uint64_t, kStreams / 64>;  // a set of them
 
-  // Collective over `comm`, whose ranks are `members` of the world. `id` is the same on all ranks, and used once.
-  Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id);
+  // Collective over `comm`, whose ranks are `members` of the world. `id` is the same on all ranks, and used once. `watch` watches
+  // the nodes of the members.
+  Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id, std::unique_ptr<communicator::NodeWatch> watch);
   // Collective, unless the MPI is being finalised. In that case the communicator is left to the MPI.
   ~Hidden();
   Hidden(const Hidden&) = delete;
@@ -42,6 +44,8 @@ class Hidden {
   // Tells whether this communicator consists of just these ranks of the world, in whatever order.
   [[nodiscard]] bool is_of(const std::vector<int>& members) const;
 
+  [[nodiscard]] communicator::NodeWatch& watch() const { return *watch_; }
+
   // Takes all streams that are free. A wire keeps one and gives the others back.
   [[nodiscard]] Streams take_all();
   void give_back(const Streams& streams);
@@ -56,6 +60,7 @@ class Hidden {
   const std::uint64_t id_;
   int tags_of_stream_ = 0;
   Streams free_{};
+  const std::unique_ptr<communicator::NodeWatch> watch_;
 };
 
 // A place for the messages of one wire.

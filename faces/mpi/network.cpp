@@ -16,7 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "choose/settings.hpp"
+#include "communicator/card.hpp"
 #include "communicator/flush.hpp"
+#include "communicator/node_watch.hpp"
+#include "engine/signal/cancel.hpp"
 #include "exports.hpp"
 #include "report.hpp"
 #include "wire.hpp"
@@ -61,8 +65,10 @@ auto& in_mpi = *new std::mutex;  // held by the thread that is in the MPI; never
 // A wire between threads. Each pair of threads of two processes has tags of its own.
 class ThreadWire final : public MessageWire {
  public:
-  ThreadWire(MPI_Comm comm, std::vector<Correspondent> all, int me, int threads, int first_tag)
-      : MessageWire(comm), all_(std::move(all)), me_(at(me).thread), threads_(threads), first_tag_(first_tag) {}
+  ThreadWire(MPI_Comm comm, communicator::NodeWatch& watch, std::vector<Correspondent> all, int me, int threads, int first_tag)
+      : MessageWire(comm), watch_(watch), all_(std::move(all)), me_(at(me).thread), threads_(threads), first_tag_(first_tag) {
+    for (const Correspondent& each : all_) processes_.push_back(each.process);
+  }
 
   bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override {
     const std::lock_guard lock(in_mpi);
@@ -85,6 +91,7 @@ class ThreadWire final : public MessageWire {
     const std::lock_guard lock(in_mpi);
     return MessageWire::drain(tag, ticket);
   }
+  [[nodiscard]] int lost(Clock::time_point since) override { return watch_.lost(processes_, since); }
   void abandon() override {
     const std::lock_guard lock(in_mpi);
     MessageWire::abandon();
@@ -99,7 +106,9 @@ class ThreadWire final : public MessageWire {
   [[nodiscard]] int tag_to(int peer, int tag) const override { return first_of(me_, at(peer).thread) + tag; }
   [[nodiscard]] int tag_from(int peer, int tag) const override { return first_of(at(peer).thread, me_) + tag; }
 
+  communicator::NodeWatch& watch_;
   std::vector<Correspondent> all_;
+  std::vector<int> processes_;  // of `all_`
   int me_, threads_, first_tag_;
 };
 
@@ -122,11 +131,7 @@ class MpiNetwork final : public communicator::Network {
     mpi_.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     real().Comm_rank_(comm_, &rank_);
     real().Comm_size_(comm_, &ranks_);
-    void* most = nullptr;
-    int known = 0;
-    real().Comm_get_attr_(comm_, MPI_TAG_UB, static_cast<void*>(&most), &known);
-    tags_ = known != 0 ? *static_cast<int*>(most) : 32767;  // which MPI guarantees (8.1.2)
-    return {};
+    return watch() ? "" : "MPI_Allgather failed";
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -141,8 +146,9 @@ class MpiNetwork final : public communicator::Network {
 
   [[nodiscard]] std::unique_ptr<engine::Wire> wire(std::vector<Correspondent> all, int me, int threads, int stream) override {
     const std::int64_t tags = std::int64_t{threads} * threads * kTagsOfLane;
-    if ((stream + 1) * tags > tags_) return nullptr;
-    return std::make_unique<ThreadWire>(comm_, std::move(all), me, threads, static_cast<int>(stream * tags));
+    const std::lock_guard lock(in_mpi);
+    if ((stream + 1) * tags > highest_tag()) return nullptr;
+    return std::make_unique<ThreadWire>(comm_, *watch_, std::move(all), me, threads, static_cast<int>(stream * tags));
   }
 
   [[nodiscard]] const char* why_not_between_nodes() const override {
@@ -230,6 +236,19 @@ class MpiNetwork final : public communicator::Network {
   }
 
  private:
+  // Gets ready to call the nodes of the other processes. Returns false if they could not be gathered.
+  bool watch() {
+    const engine::CancelDeferred deferred;
+    std::string mistake;  // UPC says what is wrong with the variables
+    const auto settings = choose::read_settings(environ, mistake);
+    const std::chrono::seconds limit(settings ? settings->node_timeout : 0);
+    watch_ = std::make_unique<communicator::NodeWatch>(limit, communicator::host_id(), communicator::addresses_of_this_node());
+    std::vector<communicator::NodeCard> all(static_cast<std::size_t>(ranks_));
+    if (!allgather(&watch_->card(), all.data(), sizeof all.front())) return false;
+    watch_->begin(all, rank_);
+    return true;
+  }
+
   template <class Move>
   static bool in_pieces(std::size_t bytes, const Move& move) {
     for (std::size_t at = 0; at < bytes; at += kMessageMax)
@@ -285,12 +304,13 @@ class MpiNetwork final : public communicator::Network {
   Functions mpi_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Win window_ = MPI_WIN_NULL;
-  int rank_ = 0, ranks_ = 1, tags_ = 0;
+  int rank_ = 0, ranks_ = 1;
   bool serves_threads_ = false, busy_ = false;
   pid_t process_ = getpid();
   std::jthread asking_;  // while memory is exposed
   std::vector<Access> started_;  // by ticket
   std::vector<std::uint64_t> free_;  // tickets
+  std::unique_ptr<communicator::NodeWatch> watch_;
 };
 
 communicator::Network* make_network(int version, std::string& why_not) {

@@ -87,17 +87,19 @@ class MpiWire final : public MessageWire {
   bool gather_leaders(std::span<const int> leaders) override;
   bool delegate(const engine::LeadersCall& what, int tag, std::uint64_t ticket) override;
   engine::Wired collect(int tag, std::uint64_t ticket) override;
+  [[nodiscard]] int lost(Clock::time_point since) override { return stream().hidden->watch().lost(stream().peers, since); }
   void abandon() override;
   void spoil() override { (first_ == nullptr ? *this : *first_).spoiled_ = true; }
 
  private:
   MpiWire(MpiWire& first, int first_tag) : MessageWire(first.comm()), first_(&first), first_tag_(first_tag) {}
   [[nodiscard]] int there(int peer) const override {
-    const std::vector<int>& peers = (first_ == nullptr ? *this : *first_).stream_.peers;
+    const std::vector<int>& peers = stream().peers;
     return peers.empty() ? peer : peers[static_cast<std::size_t>(peer)];
   }
   [[nodiscard]] int tag_to(int, int tag) const override { return first_tag_ + tag; }
   [[nodiscard]] int tag_from(int, int tag) const override { return first_tag_ + tag; }
+  [[nodiscard]] const Stream& stream() const { return (first_ == nullptr ? *this : *first_).stream_; }
 
   MpiWire* first_ = nullptr;  // in a lane, the wire whose stream the lane uses; otherwise null
   Stream stream_;  // empty in a lane

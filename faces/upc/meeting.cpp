@@ -94,10 +94,12 @@ class NodesBootstrap final : public SegmentBootstrap {
   }
   // A member whose process has ended is noticed by the MPI, which ends the others.
   template <class Ask>
-  static bool wait(const Ask& ask) {
+  bool wait(const Ask& ask) {
+    const auto since = engine::Wire::Clock::now();
     engine::Wired answer = engine::Wired::pending;
     engine::wait_until(
-        engine::WaitPolicy::oversubscribed(), [&] { return (answer = ask()) != engine::Wired::pending; }, [] { return true; });
+        engine::WaitPolicy::oversubscribed(), [&] { return (answer = ask()) != engine::Wired::pending; },
+        [&] { return wire_.lost(since) < 0; });
     return answer == engine::Wired::done;
   }
 

@@ -89,6 +89,11 @@ struct Reader {
     target = static_cast<int>(*count);
   }
   void nodes(std::string_view name, std::string_view value) { number(name, value, "nodes", 65536, settings.nodes); }
+  void node_timeout(std::string_view name, std::string_view value) {
+    const auto seconds = text::number_in(value);
+    if (!seconds || *seconds > 86400) return mistake(name, value, "expected a number of seconds, 0 to 86400");
+    settings.node_timeout = static_cast<int>(*seconds);
+  }
   void upc_threads(std::string_view name, std::string_view value) { number(name, value, "threads", 4096, settings.upc_threads); }
   void upc_processes(std::string_view name, std::string_view value) {
     number(name, value, "processes", 4096, settings.upc_processes);

@@ -76,6 +76,7 @@ struct Settings {
   Waiting waiting = Waiting::chosen;
   CollectiveProcessors collective_processors;
   int nodes = 1;  // pretend that the ranks sit on several nodes
+  int node_timeout = 300;  // seconds; 0: for ever
   std::string topology;
   std::string bind = "numa";
   std::size_t memory = 0;  // bytes; 0: no limit

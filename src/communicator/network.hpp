@@ -62,7 +62,7 @@ class Network {
 
 // Counts the changes of this interface, and of engine::Wire, which it hands out. The two libraries that meet here may come from
 // different installations.
-inline constexpr int kNetworkVersion = 4;
+inline constexpr int kNetworkVersion = 5;
 
 // Returns the network of this process, which is made once and never destroyed. The result is null, and `why_not` is the reason, if
 // there is no network. This is collective. `version` is the caller's kNetworkVersion.

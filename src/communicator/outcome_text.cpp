@@ -8,8 +8,12 @@ namespace copse::communicator {
 using algorithms::Collective;
 
 std::string Communicator::has_ended_text(int rank) const {
-  return "rank " + std::to_string(rank) + " (process " +
-         std::to_string(state_->group->kin->reached.pids[static_cast<std::size_t>(rank)]) + ") has ended before it took its part";
+  const Reached& reached = state_->group->kin->reached;
+  const auto number = static_cast<std::size_t>(rank);
+  if (reached.peers[number].local < 0)
+    return "the node of rank " + std::to_string(rank) + " no longer answers: it has failed, or the network to it";
+  return "rank " + std::to_string(rank) + " (process " + std::to_string(reached.pids[number]) +
+         ") has ended before it took its part";
 }
 
 std::string Communicator::who_has_ended() const {

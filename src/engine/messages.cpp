@@ -10,7 +10,8 @@ namespace copse::engine {
 template <class Ask>
 Outcome Messages::answer_to(std::uint64_t ticket, Ask&& ask) {
   Wired answer = Wired::pending;
-  const Outcome news = signals_.ask_until([&] { return answer != Wired::pending || (answer = ask()) != Wired::pending; }, ticket);
+  const Outcome news = signals_.ask_until([&] { return answer != Wired::pending || (answer = ask()) != Wired::pending; },
+                                          [&](auto since) { return wire_->lost(since); }, ticket);
   if (answer == Wired::pending) return news;
   if (answer == Wired::truncated) return Outcome::truncated;
   return answer == Wired::done ? Outcome::done : Outcome::wire_failed;

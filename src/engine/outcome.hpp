@@ -10,7 +10,7 @@ namespace copse::engine {
 // truncated: another rank sent more than there was room for. The call is over, and the communicator is sound.
 // outside: nothing has been done. The MPI's own collective is to make the call, on all ranks.
 // refused: a rank would not make this call. The call is over, the communicator is sound, and the output holds nothing.
-// peer_lost: a process has ended.
+// peer_lost: a process has ended, or its node no longer answers.
 // peer_failed: a rank has given up, for a reason that it knows.
 // no_memory: this rank ran out of memory.
 // threw: this rank's part ended in an exception.

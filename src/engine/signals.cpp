@@ -105,6 +105,12 @@ Outcome Signals::news_of_node(std::uint64_t ticket) {
   return Outcome::done;
 }
 
+Outcome Signals::blame_if_lost(int rank) {
+  if (rank < 0) return Outcome::done;
+  lost_rank_ = rank;
+  return Outcome::peer_lost;
+}
+
 void Signals::give_up_for(int culprit) const {
   here_.segment.given_up(here_.me_here).store(culprit + 1, std::memory_order_relaxed);
 }

@@ -98,20 +98,26 @@ class Signals {
 
   // Asks until there is an answer, or only once when polling. The answer comes from a rank of another node. That rank may wait for
   // a rank of this node. So now and then this rank looks whether a rank of this node has died in the middle of its work on the
-  // ticket.
-  template <class Answered>
-  Outcome ask_until(Answered&& answered, std::uint64_t ticket) {
-    if (answered()) return Outcome::done;
+  // ticket, and whether a node is lost. `lost` is told since when this rank has waited, and returns a rank of such a node, or -1.
+  template <class Answered, class Lost>
+  Outcome ask_until(Answered&& answered, Lost&& lost, std::uint64_t ticket) {
+    const auto end_with = [&](Outcome outcome) {
+      unanswered_since_ = {};
+      return outcome;
+    };
+    if (answered()) return end_with(Outcome::done);
     Outcome news = Outcome::done;
     const auto look = [&] {
+      if (unanswered_since_ == Clock::time_point{}) unanswered_since_ = Clock::now();
       news = news_of_node(ticket);
+      if (news == Outcome::done) news = blame_if_lost(lost(unanswered_since_));
       return news == Outcome::done || answered();
     };
     // All waits of this rank share one clock, because a look asks the system about every rank of the node.
     if (!polling_) static_cast<void>(wait_until(policy_, answered, [&] { return !clock_is_due() || look(); }, idle_));
-    else if (look_is_due()) static_cast<void>(look());
-    if (answered()) return Outcome::done;
-    return news == Outcome::done ? Outcome::pending : news;
+    else if (clock_is_due()) static_cast<void>(look());  // a program may poll seldom
+    if (answered()) return end_with(Outcome::done);
+    return news == Outcome::done ? Outcome::pending : end_with(news);
   }
 
   // Tells whether `rank` will never take its part. `done` means that there is no such news.
@@ -133,6 +139,7 @@ class Signals {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   [[nodiscard]] Refusals::Wait waiting() {
     return [this](const std::function<bool()>& ready, int rank) { return wait_for(ready, rank); };
   }
@@ -155,6 +162,7 @@ class Signals {
   [[nodiscard]] bool look_is_due();
   [[nodiscard]] bool clock_is_due();
   [[nodiscard]] Outcome news_of_node(std::uint64_t ticket);
+  [[nodiscard]] Outcome blame_if_lost(int rank);
   Outcome acquire_long(std::span<const std::int32_t> readers, std::uint64_t ticket, std::uint64_t depth);
   // Tells whether every rank of the node is known to have passed the ticket. If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const { return static_cast<std::int64_t>(passed_ - ticket) > 0; }
@@ -171,9 +179,10 @@ class Signals {
   int lost_rank_ = -1;
   struct Polls {
     std::uint32_t in_vain = 0;
-    std::chrono::steady_clock::time_point next_look{};  // when to check again whether others live
+    Clock::time_point next_look{};  // when to check again whether others live
   } polls_;
   bool polling_ = false;
+  Clock::time_point unanswered_since_{};  // the first look of ask_until() in vain; the epoch: there was none
   struct {
     std::int32_t told = 0;  // see tell_processor()
     bool shared = false;  // see spins()

@@ -7,6 +7,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Barrier(MPI_COMM_WORLD); /* the ranks of Copse meet in blocking calls */
   for (int i = 0;; ++i) {
     double mine = rank, sum = 0;
     MPI_Request request;

@@ -1,6 +1,28 @@
-"""Finds the processes that a test has started, by a variable in their environment."""
+"""Finds the processes that a test has started, by a variable in their environment or by their program, and waits for their end."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> object:
+    """Returns what the condition gives, once that is true or the time is over."""
+    end = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def running(program: Path) -> list[int]:
+    """Returns the processes that run this program."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "exe").resolve() == program:
+                found.append(int(entry.name))
+        except OSError:  # it has ended, or is another user's
+            pass
+    return found
 
 
 def marked(name: str, value: str) -> list[Path]:

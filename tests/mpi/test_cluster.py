@@ -7,6 +7,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import mpi4py_suite
 import pytest
 import random_programs
 from collectives import EVERY, IMB_END, passed
+from marked import running, until
 
 from copse import flavours, paths
 from copse.cluster import Cluster, NotPermitted
@@ -175,10 +177,39 @@ def test_a_delay_ends_with_its_nodes(tmp_path):
             program, first = (int((tmp_path / f"{name}.pid").read_text()) for name in ("delay", "head"))
             assert not has_ended(program)
             os.kill(first, signal.SIGKILL)
-            deadline = time.monotonic() + 20
-            while not has_ended(program) and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert has_ended(program)
+            assert until(lambda: has_ended(program), 20)
+    except NotPermitted as error:
+        pytest.skip(f"namespaces are not permitted here: {error}")
+
+
+@pytest.mark.parametrize("name", ["mpich", *(pytest.param(name, marks=pytest.mark.full) for name in ("impi", "openmpi"))])
+def test_a_node_that_is_cut_off(endless, tmp_path, name):
+    """The ranks on both sides of the cut end, and say why. The launcher is stopped, so that it is not the one that ends them."""
+    flavour, limit, ranks = flavours.find(name), 3, NODES * RANKS_PER_NODE
+    program, said = Path(endless(flavour)).resolve(), tmp_path / "said"
+    shell = ["sh", "-c", f"exec {program} 2>{tmp_path}/$(uname -n).$$"]
+    variables = {"COPSE_JOIN": "1", "COPSE_NODE_TIMEOUT": str(limit), "LD_PRELOAD": str(flavour.preload)}
+
+    def notice() -> set[str]:
+        return {file.stem for file in tmp_path.glob("n*.*") if re.search(r"copse: rank \d: .* no longer answers", file.read_text())}
+
+    try:
+        with said.open("w") as output, Cluster(tmp_path / "nodes", NODES) as cluster:
+            command = cluster.command(flavour, RANKS_PER_NODE, shell, variables=variables)
+            launcher = subprocess.Popen(command, env={**os.environ, **cluster.environment(flavour)}, stdin=subprocess.DEVNULL,
+                                        stdout=output, stderr=output, start_new_session=True)  # fmt: skip
+            try:
+                assert until(lambda: said.read_text().count("process ") == ranks, 60), said.read_text()
+                time.sleep(2)  # so that the ranks have called the nodes
+                assert len(running(program)) == ranks
+                os.killpg(launcher.pid, signal.SIGSTOP)
+                *here, there = cluster.names
+                cluster.cut_off(there)
+                assert until(lambda: not running(program), limit + 30), running(program)
+                assert there in notice() and notice() & set(here), notice()
+            finally:
+                os.killpg(launcher.pid, signal.SIGKILL)
+                launcher.wait()
     except NotPermitted as error:
         pytest.skip(f"namespaces are not permitted here: {error}")
 

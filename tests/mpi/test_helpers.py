@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 from collectives import IMB_END, passed
-from marked import marked
+from marked import marked, until
 
 from copse import flavours, paths
 from copse.trace import served_calls
 
 SERVED = ("barrier", "broadcast", "reduce", "allreduce", "reduce_scatter")
 SERVED_PERSISTENT = Path(__file__).with_name("served.c")
-SECONDS_TO_END = 20
 
 
 MARK = "TEST_OF_HELPERS"  # in the environment of a test's programs and their helpers: other tests may run beside this one
@@ -47,13 +46,6 @@ def words_of(process: Path) -> list[str]:
         return os.fsdecode((process / "cmdline").read_bytes()).split("\0")
     except OSError:
         return []
-
-
-def until(condition, seconds: float = SECONDS_TO_END):
-    end = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return found
 
 
 @contextmanager

@@ -79,6 +79,10 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._call("down")
 
+    def cut_off(self, name: str) -> None:
+        """Takes a node out of the network, as if its cable were pulled out of the switch. Not for links with a delay."""
+        self._call("cut_off", name)
+
     def _call(self, *arguments: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "call.log").open("w+") as log:  # not a pipe, which the nodes' processes would keep open

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -22,7 +20,6 @@
 #include <utility>
 
 #include "engine/reach/known.hpp"
-#include "engine/reach/shared_memory.hpp"
 #include "engine/signal/cancel.hpp"
 
 namespace copse::engine {
@@ -68,24 +65,6 @@ Stat stat_of(const std::string& process) {
       std::sscanf(text.c_str() + name_end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %lu",
                   &result.state, &result.threads, &result.started);
   return read == 3 ? result : Stat{};
-}
-
-// A number above those that programs use and close by the handful. select() still accepts it.
-constexpr int kOutOfTheWay = 512;
-
-// Makes room for that number when this library is loaded. Once a process has several threads, the kernel takes 10 ms and more to
-// enlarge its table of descriptors, because it waits until no thread can be reading the old one.
-[[gnu::constructor]] void make_room_out_of_the_way() {
-  const Descriptor any(::open("/", O_PATH | O_CLOEXEC));
-  const Descriptor high(fcntl(any.get(), F_DUPFD_CLOEXEC, kOutOfTheWay));
-}
-
-// Descriptors belong to the program. Pidfds get at most a quarter of them; the remaining processes are known by their start
-// times alone.
-std::atomic<rlim_t> held{0};
-bool one_more() {
-  rlimit files{};
-  return getrlimit(RLIMIT_NOFILE, &files) == 0 && held.load() < files.rlim_cur / 4;
 }
 
 bool readable(int fd) {
@@ -138,44 +117,36 @@ std::shared_ptr<Process> Process::find(ProcessId id) {
 Process::Process(ProcessId id) : id_(id) { open(); }
 
 Process::~Process() {
-  if (fd_ < 0) return;
+  if (!fd_) return;
   const CancelDeferred deferred;
-  held.fetch_sub(1);
+  bool ours = false;
   try {
-    if (holds_descriptor()) close(fd_);
+    ours = holds_descriptor();
   } catch (const std::bad_alloc&) {  // it stays open, because it may be the program's
   }
+  fd_.drop(ours);
 }
 
 // The id may already belong to another process, but then the start time differs.
 void Process::open() {
-  if (id_.pid <= 0 || !one_more()) return;
-  const int low = static_cast<int>(syscall(SYS_pidfd_open, id_.pid, 0));  // close-on-exec
-  if (low < 0) return;
-  Descriptor opened(fcntl(low, F_DUPFD_CLOEXEC, kOutOfTheWay));
-  Descriptor first(low);
-  if (!opened) opened = std::move(first);
+  if (id_.pid <= 0 || !KeptDescriptor::may_keep_one_more()) return;
+  KeptDescriptor opened(Descriptor(static_cast<int>(syscall(SYS_pidfd_open, id_.pid, 0))));  // close-on-exec
+  if (!opened) return;
   const Stat now = stat_of(std::to_string(id_.pid));
   if (id_.started != 0 && now.pid != 0 && now.started != id_.started) return;
-  struct stat file{};
-  if (fstat(opened.get(), &file) != 0) return;
-  device_ = file.st_dev;
-  inode_ = file.st_ino;
-  fd_ = opened.release();
-  held.fetch_add(1);
+  fd_ = std::move(opened);
 }
 
 // A program may close descriptors that it has not opened, and open files under their numbers. Until Linux 6.9, all pidfds
 // share one inode, and only fdinfo tells whose this one is.
 bool Process::holds_descriptor() const {
-  struct stat file{};
-  if (fstat(fd_, &file) != 0 || file.st_dev != device_ || file.st_ino != inode_) return false;
+  if (!fd_.is_sound()) return false;
   struct statfs system{};
   constexpr long kPidfs = 0x50494446;
-  if (fstatfs(fd_, &system) == 0 && static_cast<long>(system.f_type) == kPidfs) return true;
-  const std::string info = text_of("/proc/self/fdinfo/" + std::to_string(fd_));
+  if (fstatfs(fd_.get(), &system) == 0 && static_cast<long>(system.f_type) == kPidfs) return true;
+  const std::string info = text_of("/proc/self/fdinfo/" + std::to_string(fd_.get()));
   if (info.empty())  // no /proc, or no descriptor to look with; then it is at least some pidfd
-    return syscall(SYS_pidfd_send_signal, fd_, 0, nullptr, 0) == 0 || errno != EBADF;
+    return syscall(SYS_pidfd_send_signal, fd_.get(), 0, nullptr, 0) == 0 || errno != EBADF;
   const std::size_t at = info.find("\nPid:\t");
   if (at == std::string::npos) return false;
   const long pid = std::strtol(info.c_str() + at + 6, nullptr, 10);
@@ -186,13 +157,12 @@ bool Process::holds_descriptor() const {
 bool Process::ended() {
   const CancelDeferred deferred;  // callers are in the middle of a copy
   const std::lock_guard lock(mutex_);
-  if (fd_ >= 0 && !holds_descriptor()) {
-    fd_ = -1;
-    held.fetch_sub(1);
+  if (fd_ && !holds_descriptor()) {
+    fd_.drop(false);
     open();
   }
-  bool over = fd_ >= 0 && readable(fd_);
-  if (fd_ < 0 || (over && !holds_descriptor())) over = ended_by_number();
+  bool over = fd_ && readable(fd_.get());
+  if (!fd_ || (over && !holds_descriptor())) over = ended_by_number();
   if (!over) seen_.store(coarse_now());
   return over;
 }
@@ -208,7 +178,7 @@ void Process::end_if_stopped(std::chrono::milliseconds longest) {
   const bool stopped = now.pid != 0 && now.started == id_.started && now.state == 'T';  // not 't', as under a debugger
   stopped_for_ = !stopped ? -1 : stopped_for_ < 0 ? 0 : stopped_for_ + since;
   if (!stopped || stopped_for_ < std::chrono::nanoseconds(longest).count()) return;
-  if (fd_ >= 0) syscall(SYS_pidfd_send_signal, fd_, SIGKILL, nullptr, 0);
+  if (fd_) syscall(SYS_pidfd_send_signal, fd_.get(), SIGKILL, nullptr, 0);
   else kill(id_.pid, SIGKILL);  // its start time was the right one a moment ago
 }
 

@@ -16,6 +16,8 @@
 #include <optional>
 #include <string_view>
 
+#include "engine/reach/descriptor.hpp"
+
 namespace copse::engine {
 
 struct ProcessId {
@@ -67,9 +69,7 @@ class Process {
 
   const ProcessId id_;
   std::mutex mutex_;  // protects all that is not atomic
-  int fd_ = -1;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  KeptDescriptor fd_;
   std::int64_t looked_ = 0, stopped_for_ = -1;  // in ns of the coarse clock; -1: it was not stopped at the last look
   std::atomic<std::int64_t> seen_{0};  // when it was last alive, in ns of the coarse clock
 };

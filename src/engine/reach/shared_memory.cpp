@@ -20,10 +20,6 @@ constexpr unsigned kNoExecSeal = 8;
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes), process_(getpid()) {
   // After mlockall(MCL_FUTURE), mmap allocates every page that it makes accessible. mprotect does not.
   void* base = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -81,12 +77,6 @@ bool is_shared_memory(int fd, std::size_t bytes, Size size) {
   }
   const auto has = static_cast<std::size_t>(status.st_size);
   return size == Size::sealed ? has == bytes && (seals & kSizeSeals) == kSizeSeals : has >= bytes;
-}
-
-FileId file_id(int fd) {
-  struct stat status{};
-  if (fstat(fd, &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
 }
 
 Descriptor open_shared_memory(pid_t owner, int owner_fd, FileId file, std::size_t bytes, Size size) {

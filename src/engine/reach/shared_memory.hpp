@@ -9,31 +9,14 @@
 
 #include <sys/types.h>
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 
+#include "engine/reach/descriptor.hpp"
+
 namespace copse::engine {
-
-// A file descriptor that is closed at the end of its scope.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor();
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // A shared mapping that is unmapped at the end of its scope. It is memory of several processes, and large. So core dumps
 // leave it out, and a forked child does not have it.
@@ -64,13 +47,6 @@ class Mapping {
 
 // Gives the system back what whole pages lie in this part of a mapping. They read as zeros then, in all processes.
 void forget_pages(std::span<std::byte> part);
-
-// A file, whatever the numbers under which it is open.
-struct FileId {
-  std::uint64_t device = 0, inode = 0;
-  auto operator<=>(const FileId&) const = default;
-};
-[[nodiscard]] FileId file_id(int fd);
 
 // Returns `bytes` of zeroed memory, or an empty descriptor if the system refuses. The memory is charged when it is touched,
 // and its size cannot be changed.

@@ -2,6 +2,7 @@
 // faces use MPI point-to-point.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,6 +66,13 @@ class Wire {
   virtual Wired collect(int tag, std::uint64_t ticket) {
     static_cast<void>(tag), static_cast<void>(ticket);
     return Wired::failed;
+  }
+  // Says whether a node of these ranks has failed, or is cut off, so that what this rank has awaited since then may never come.
+  // Returns a rank of that node, and -1 while there is hope. Costs a few system calls.
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] virtual int lost(Clock::time_point since) {
+    static_cast<void>(since);
+    return -1;
   }
   // Stops expecting messages, so that their memory belongs to the caller again. The wire is not used after that.
   virtual void abandon() = 0;
