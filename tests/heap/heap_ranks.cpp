@@ -3,12 +3,14 @@
 #include <copse/copse.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <string>
@@ -74,16 +76,23 @@ void reused_descriptor(const std::string& name) {
   EXPECT(now == content);
 }
 
+// Tells whether this process may lock as much memory as it likes.
+bool may_lock_all() {
+  const rlimit all{RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_MEMLOCK, &all) == 0) return true;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & (1U << CAP_IPC_LOCK)) != 0;
+}
+
 // A rank that locks its memory must not allocate memory of its peer, before or after they have met.
 void locked_peer(const std::string& name) {
-  const rlimit all{RLIM_INFINITY, RLIM_INFINITY};
-  const bool may_lock = setrlimit(RLIMIT_MEMLOCK, &all) == 0;
   const auto charged = [] {
     struct stat status{};
     EXPECT(fstat(region().fd, &status) == 0);
     return static_cast<size_t>(status.st_blocks) * 512;
   };
-  const bool locks = me == 0 && may_lock && mlockall(MCL_FUTURE) == 0;
+  const bool locks = me == 0 && may_lock_all() && mlockall(MCL_FUTURE) == 0;
   copse_comm* const comm = join(name);
   exchange(comm);
   const bool locked = locks && mlockall(MCL_CURRENT) == 0;

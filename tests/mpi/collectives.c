@@ -263,6 +263,7 @@ int main(int argc, char** argv) {
   else if (strcmp(part, "order-threads") == 0) part_order_threads();
   else if (strcmp(part, "mismatch") == 0) part_mismatch(argv[2]);
   else if (strcmp(part, "killed") == 0) part_killed();
+  else if (strcmp(part, "killed-behind") == 0) part_killed_behind();
   else if (strcmp(part, "aborted") == 0) part_aborted();
   else if (strcmp(part, "killed-amid") == 0) part_killed_amid(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
   else return fprintf(stderr, "unknown part %s\n", part), 2;

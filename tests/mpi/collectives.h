@@ -82,6 +82,7 @@ void part_order_threads(void);
 void part_rounds(void);
 void part_threads(void);
 void part_killed(void);
+void part_killed_behind(void);
 void part_killed_amid(uint64_t seed);
 
 /* rare.c */

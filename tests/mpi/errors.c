@@ -104,6 +104,13 @@ static void part_not_sent(void) {
   exchange(1, kNotPacked);
 }
 
+/* Rank 0 cannot send to another node in the middle of a call. */
+static void part_not_sent_between_nodes(void) {
+  check(MPI_COMM_WORLD);
+  if (rank == 0) *fault("fail_isend") = 1;
+  check(MPI_COMM_WORLD);
+}
+
 /* Tells it before MPI_Init. */
 static int launched_as_rank_1(void) {
   const char* const mpich = getenv("PMI_RANK");
@@ -431,6 +438,7 @@ int main(int argc, char** argv) {
   if (strcmp(part, "sendrecv") == 0) part_sendrecv();
   else if (strcmp(part, "faults") == 0) part_faults(argv[2]);
   else if (strcmp(part, "not-sent") == 0) part_not_sent();
+  else if (strcmp(part, "not-sent-between-nodes") == 0) part_not_sent_between_nodes();
   else if (strcmp(part, "attribute") == 0) part_attribute();
   else if (strcmp(part, "end") == 0) part_end();
   else if (strcmp(part, "type-attribute") == 0) part_type_attribute();

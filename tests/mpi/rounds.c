@@ -135,6 +135,16 @@ void part_killed(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* The last rank dies before it sends the root, on another node, its block. The ranks of its node have sent theirs. */
+void part_killed_behind(void) {
+  int value = rank, sum, all[64], counts[64], places[64];
+  for (int i = 0; i < ranks; ++i) counts[i] = 1, places[i] = i;
+  for (int i = 0; i < 100; ++i) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == ranks - 1) raise(SIGKILL);
+  MPI_Gatherv(&value, 1, MPI_INT, all, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+}
+
 static void* kill_soon(void* unused) {
   usleep(100000 + next_random() % 300000);
   raise(SIGKILL);

@@ -56,6 +56,14 @@ def test_an_exchange_whose_message_cannot_be_sent_takes_none(launch_errors, flav
     launch_errors(flavour, 2, "not-sent", faulty=True)
 
 
+def test_a_message_between_nodes_that_cannot_be_sent_ends_the_program(launch, errors, flavour):
+    program, faults = errors(flavour)
+    preload = f"{flavour.preload}:{faults}"
+    done = launch(flavour, 4, "not-sent-between-nodes", program=[program], LD_PRELOAD=preload, COPSE_NODES="2")
+    assert done.returncode != 0 and "passed" not in done.stdout, done.stdout + done.stderr
+    assert re.search("copse: rank 0: MPI_Allreduce .*a message between nodes failed", done.stderr), done.stderr
+
+
 def test_what_the_mpi_cannot_do_for_a_call_is_the_calls_error(launch_errors, run, tmp_path, flavour):
     source, thrower = tmp_path / "thrower.cpp", tmp_path / "libthrower.so"
     source.write_text(THROWER)

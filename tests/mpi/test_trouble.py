@@ -233,11 +233,12 @@ def test_killed_rank(launch, programs, tmp_path, flavour, part, seed):
     assert left_behind() <= before
 
 
-def test_killed_rank_of_another_node(launch, programs, tmp_path):
-    """The ranks of its node say so and end the program for all."""
+@pytest.mark.parametrize("part", ["killed", "killed-behind"])
+def test_killed_rank_of_another_node(launch, programs, tmp_path, part):
+    """The ranks of its node say so and end the program for all, also if none of them waits for it, but for a rank that does."""
     flavour = flavours.find("mpich")
     program = ["sh", "-c", UNTIL_TWO_HAVE_ENDED, programs(flavour)]
-    done = launch(flavour, 4, "killed", program=program, ENDS=str(ends(tmp_path)), COPSE_NODES="2")
+    done = launch(flavour, 4, part, program=program, ENDS=str(ends(tmp_path)), COPSE_NODES="2")
     assert done.returncode != 0
     assert re.search(r"copse: rank 2: .*rank 3 \(process \d+\) has ended before it took its part", done.stderr), done.stderr
 
