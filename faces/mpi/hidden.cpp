@@ -11,7 +11,6 @@
 #include "agreement.hpp"
 #include "communicator/card.hpp"
 #include "communicator/kin.hpp"
-#include "engine/signal/cancel.hpp"
 #include "progress.hpp"
 #include "settings.hpp"
 #include "world.hpp"
@@ -99,16 +98,11 @@ int common_stream(const std::vector<SecondWord>& all, std::size_t place) {
   return communicator::first_in_common(all, [&](const SecondWord& word) { return word.streams[place]; });
 }
 
-// Lets the ranks watch one another's nodes. Collective. Returns null if the ranks could not be gathered.
 std::unique_ptr<communicator::NodeWatch> watch_nodes(communicator::Bootstrap& bootstrap) {
-  const engine::CancelDeferred deferred;
-  const std::chrono::seconds limit(settings().node_timeout);
-  const std::uint64_t host = communicator::host_of(settings(), bootstrap.rank(), bootstrap.ranks());
-  auto watch = std::make_unique<communicator::NodeWatch>(limit, host, communicator::addresses_of_this_node());
-  std::vector<communicator::NodeCard> all(static_cast<std::size_t>(bootstrap.ranks()));
-  if (!bootstrap.allgather(&watch->card(), all.data(), sizeof all.front())) return nullptr;
-  watch->begin(all, bootstrap.rank());
-  return watch;
+  const int me = bootstrap.rank(), ranks = bootstrap.ranks();
+  return communicator::watch_nodes(
+      std::chrono::seconds(settings().node_timeout), communicator::host_of(settings(), me, ranks), me, ranks,
+      [&](const void* mine, void* all, std::size_t bytes) { return bootstrap.allgather(mine, all, bytes); });
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 #include "communicator/card.hpp"
 #include "communicator/flush.hpp"
 #include "communicator/node_watch.hpp"
-#include "engine/signal/cancel.hpp"
 #include "exports.hpp"
 #include "report.hpp"
 #include "wire.hpp"
@@ -238,15 +237,13 @@ class MpiNetwork final : public communicator::Network {
  private:
   // Gets ready to call the nodes of the other processes. Returns false if they could not be gathered.
   bool watch() {
-    const engine::CancelDeferred deferred;
     std::string mistake;  // UPC says what is wrong with the variables
     const auto settings = choose::read_settings(environ, mistake);
     const std::chrono::seconds limit(settings ? settings->node_timeout : 0);
-    watch_ = std::make_unique<communicator::NodeWatch>(limit, communicator::host_id(), communicator::addresses_of_this_node());
-    std::vector<communicator::NodeCard> all(static_cast<std::size_t>(ranks_));
-    if (!allgather(&watch_->card(), all.data(), sizeof all.front())) return false;
-    watch_->begin(all, rank_);
-    return true;
+    watch_ =
+        communicator::watch_nodes(limit, communicator::host_id(), rank_, ranks_,
+                                  [this](const void* mine, void* all, std::size_t bytes) { return allgather(mine, all, bytes); });
+    return watch_ != nullptr;
   }
 
   template <class Move>

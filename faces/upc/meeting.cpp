@@ -92,7 +92,7 @@ class NodesBootstrap final : public SegmentBootstrap {
     for (std::size_t i = 0; i < members.size(); ++i)
       std::memcpy(all + static_cast<std::size_t>(members[i]) * bytes, values.data() + i * bytes, bytes);
   }
-  // A member whose process has ended is noticed by the MPI, which ends the others.
+  // A member whose process has ended is noticed by the MPI, which ends the others. This notices a node that has failed.
   template <class Ask>
   bool wait(const Ask& ask) {
     const auto since = engine::Wire::Clock::now();

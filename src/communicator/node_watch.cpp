@@ -55,8 +55,7 @@ int state_of(const KeptDescriptor& call) {
   return getsockopt(call.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : EBADF;
 }
 
-}  // namespace
-
+// Returns the addresses of IPv4 by which other nodes may know this one.
 std::vector<std::uint32_t> addresses_of_this_node() {
   std::vector<std::uint32_t> result;
   ifaddrs* all = nullptr;
@@ -72,6 +71,8 @@ std::vector<std::uint32_t> addresses_of_this_node() {
   }
   return result;
 }
+
+}  // namespace
 
 NodeWatch::NodeWatch(std::chrono::seconds limit, std::uint64_t host, std::vector<std::uint32_t> mine)
     : limit_(limit), mine_(std::move(mine)) {
@@ -216,6 +217,16 @@ int NodeWatch::lost(std::span<const int> processes, Clock::time_point since) {
     if (rank >= 0) return rank;
   }
   return -1;
+}
+
+std::unique_ptr<NodeWatch> watch_nodes(std::chrono::seconds limit, std::uint64_t host, int me, int processes,
+                                       const std::function<bool(const void*, void*, std::size_t)>& allgather) {
+  const engine::CancelDeferred deferred;
+  auto watch = std::make_unique<NodeWatch>(limit, host, addresses_of_this_node());
+  std::vector<NodeCard> all(static_cast<std::size_t>(processes));
+  if (!allgather(&watch->card(), all.data(), sizeof all.front())) return nullptr;
+  watch->begin(all, me);
+  return watch;
 }
 
 }  // namespace copse::communicator

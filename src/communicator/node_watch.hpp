@@ -8,7 +8,10 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -26,9 +29,6 @@ struct NodeCard {
   std::uint16_t port = 0;  // in the order of the network; 0: the node cannot be called
   std::array<std::uint16_t, 3> unused{};
 };
-
-// Returns the addresses of IPv4 by which other nodes may know this one.
-[[nodiscard]] std::vector<std::uint32_t> addresses_of_this_node();
 
 class NodeWatch {
  public:
@@ -92,5 +92,11 @@ class NodeWatch {
   int next_ = 0;  // the node that is called next, unless that is too early, or another one is suspect
   Clock::time_point looked_{};
 };
+
+// Lets processes watch one another's nodes. Collective. `me` is the number of this process, and `allgather` gathers `bytes` of each
+// in the order of their numbers. Returns null if that fails.
+[[nodiscard]] std::unique_ptr<NodeWatch> watch_nodes(
+    std::chrono::seconds limit, std::uint64_t host, int me, int processes,
+    const std::function<bool(const void* mine, void* all, std::size_t bytes)>& allgather);
 
 }  // namespace copse::communicator

@@ -13,25 +13,23 @@ def until(condition: Callable[[], object], seconds: float = 20) -> object:
     return found
 
 
-def running(program: Path) -> list[int]:
-    """Returns the processes that run this program."""
+def processes(wanted: Callable[[Path], bool]) -> list[Path]:
+    """Returns the folders in /proc of the processes that are wanted."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "exe").resolve() == program:
-                found.append(int(entry.name))
-        except OSError:  # it has ended, or is another user's
-            pass
-    return found
-
-
-def marked(name: str, value: str) -> list[Path]:
-    """Returns the folders in /proc of the processes that have this variable."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and f"{name}={value}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+            if entry.name.isdigit() and wanted(entry):
                 found.append(entry)
         except OSError:  # it has ended, or is another user's
             pass
     return found
+
+
+def running(program: Path) -> list[Path]:
+    """Returns the folders in /proc of the processes that run this program."""
+    return processes(lambda entry: (entry / "exe").resolve() == program)
+
+
+def marked(name: str, value: str) -> list[Path]:
+    """Returns the folders in /proc of the processes that have this variable."""
+    return processes(lambda entry: f"{name}={value}".encode() in (entry / "environ").read_bytes().split(b"\0"))

@@ -2,11 +2,11 @@
 
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
 from collectives import ONE_OR_ALL
+from marked import until
 
 from copse import flavours, paths
 
@@ -57,9 +57,7 @@ def cgroup():
     else:
         pytest.skip("this user cannot make a cgroup that limits memory")
     yield folder, most, peak
-    deadline = time.monotonic() + 20
-    while (folder / "cgroup.procs").read_text() and time.monotonic() < deadline:  # a launcher's proxies end after it
-        time.sleep(0.05)
+    until(lambda: not (folder / "cgroup.procs").read_text(), 20)  # a launcher's proxies end after it
     folder.rmdir()
 
 

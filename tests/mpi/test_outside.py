@@ -5,13 +5,12 @@ import importlib.util
 import platform
 import re
 import subprocess
-import time
 import uuid
 from pathlib import Path
 
 import pytest
 from collectives import SPAWNS, passed
-from marked import marked
+from marked import marked, until
 
 from copse import flavours, paths
 
@@ -76,10 +75,7 @@ def test_abort(start, flavour):
     mark = uuid.uuid4().hex
     done = start(flavour, 3, 2, "abort", **{MARK: mark})
     assert done.returncode == 7, done.stdout + done.stderr
-    end = time.monotonic() + 20
-    while marked(MARK, mark) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert marked(MARK, mark) == []
+    assert until(lambda: marked(MARK, mark) == [], 20), marked(MARK, mark)
 
 
 @pytest.mark.parametrize("name", WITH_SESSIONS)

@@ -34,6 +34,8 @@ enum class Wired : std::uint8_t {
 // No function here waits. Messages with the same (sender, receiver, tag) keep their order.
 class Wire {
  public:
+  using Clock = std::chrono::steady_clock;
+
   virtual ~Wire() = default;
   // Starts sending. `data` must stay as it is until drain. Returns false if the wire failed.
   virtual bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) = 0;
@@ -69,7 +71,6 @@ class Wire {
   }
   // Says whether a node of these ranks has failed, or is cut off, so that what this rank has awaited since then may never come.
   // Returns a rank of that node, and -1 while there is hope. Costs a few system calls.
-  using Clock = std::chrono::steady_clock;
   [[nodiscard]] virtual int lost(Clock::time_point since) {
     static_cast<void>(since);
     return -1;
