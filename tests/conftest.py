@@ -1,7 +1,6 @@
 """Fixtures for all Python tests: the MPI flavours, and commands with a time limit."""
 
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -10,34 +9,24 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faces" / "python"))
 
+import drawing  # noqa: E402
 from limited import run_limited  # noqa: E402
 
 from copse import flavours, paths  # noqa: E402
 
 STEP_SECONDS = 120
 EVERY = "TESTS_EVERY"  # set by tools/test --every
-DRAWN = pytest.StashKey[list[str]]()
+DRAWN = pytest.StashKey[str]()
 # Tests call a few times and then look at what Copse did, so it begins with the first call. tests/mpi/test_late.py takes other values.
 os.environ["COPSE_JOIN"] = "1"
 
 
 @pytest.hookimpl(trylast=True)  # after pytest has left out what -m and -k leave out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves n cases, drawn at random, of each test marked drawn(n). If one case is asked for by its name, it is the only one."""
-    if EVERY in os.environ:
-        return
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("drawn"):
-            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
-    left_out: set[pytest.Item] = set()
-    for name, of_test in cases.items():
-        drawn = random.sample(of_test, min(of_test[0].get_closest_marker("drawn").args[0], len(of_test)))
-        left_out |= set(of_test) - set(drawn)
-        if len(drawn) < len(of_test):
-            which = drawn[0].nodeid if len(drawn) == 1 else f"{len(drawn)} cases of {name}"
-            config.stash.setdefault(DRAWN, []).append(f"{which} of {len(of_test)}")
-    items[:] = [item for item in items if item not in left_out]
+    if EVERY not in os.environ:
+        drawn, config.stash[DRAWN] = drawing.draw(items, quick=config.option.markexpr == "not full")  # as tools/test runs them
+        config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
+        items[:] = drawn
 
 
 @pytest.fixture(scope="session")
@@ -47,8 +36,8 @@ def every() -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if drawn := terminalreporter.config.stash.get(DRAWN, []):
-        terminalreporter.write_line(f"drawn: {', '.join(drawn)} (tools/test --every runs all)")
+    if drawn := terminalreporter.config.stash.get(DRAWN, ""):
+        terminalreporter.write_line(f"drawn: {drawn} (tools/test --every runs all)")
 
 
 @pytest.fixture(params=flavours.NAMES)

@@ -6,9 +6,12 @@ records the present one, which is right only where functions were added (docs/co
 and faces/upc, so only these are compiled, with all debug information; what they call stays undefined.
 """
 
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,9 +24,13 @@ def record(folder: Path, headers: Path = ROOT / "include", exports: Path = ROOT 
     """Compiles the interface in `folder`, with these headers and this list of symbols, and returns the description of it."""
     library, description = folder / "libcopse.so", folder / "libcopse.abi"
     sources = sorted(source for face in ("c", "upc") for source in (ROOT / "faces" / face).glob("*.cpp"))
-    command = ["g++", "-std=c++20", "-g", "-O0", "-fPIC", "-fvisibility=hidden", "-shared", f"-ffile-prefix-map={ROOT}=.", f"-I{headers}", f"-I{ROOT}/src",
-               *sources, "-Wl,-soname,libcopse.so.0", f"-Wl,--version-script={exports}", "-o", library]  # fmt: skip
-    subprocess.run(command, check=True, timeout=300)
+    objects = [folder / f"{source.parent.name}-{source.stem}.o" for source in sources]
+    compile_one = [*filter(None, [shutil.which("ccache")]), "g++", "-std=c++20", "-g", "-O0", "-fPIC", "-fvisibility=hidden",
+                   f"-ffile-prefix-map={ROOT}=.", f"-I{headers}", f"-I{ROOT}/src", "-c"]  # fmt: skip
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(lambda source, made: subprocess.run([*compile_one, source, "-o", made], check=True, timeout=300), sources, objects))
+    link = ["g++", "-shared", *objects, "-Wl,-soname,libcopse.so.0", f"-Wl,--version-script={exports}", "-o", library]
+    subprocess.run(link, check=True, timeout=60)
     subprocess.run(["abidw", "--headers-dir", headers / "copse", *WHAT, "--out-file", description, library], check=True, timeout=60)
     return description
 

@@ -40,6 +40,7 @@ def test_two_ranks(intercomm, name):
         assert calls(intercomm(name, part, ranks=2), "neighbor_alltoall", "one_way get") > 0
 
 
+@pytest.mark.quick(way=2)
 @pytest.mark.parametrize("way", ["flat:line", "flat:slot", "flat:get", "one_way:get"])
 def test_every_way(intercomm, way):
     trace = intercomm("mpich", "calls", COPSE_ALGORITHM=f"neighbor_alltoall={way}")

@@ -70,6 +70,7 @@ def test_the_workers_of_a_pool_start(tmp_path):
     assert suite.run(mpi4py_suite.BARE, {apply}).outcomes == {apply: ("ok",)}
 
 
+@pytest.mark.quick(name=1)
 @pytest.mark.parametrize(
     ("name", "side"),
     [("mpich", "heap"), ("openmpi", "heap"),

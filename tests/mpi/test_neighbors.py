@@ -37,6 +37,7 @@ def test_part(neighbors, name, part):
     assert part == "grid" or calls(trace, r"[^\n]*more than once") == 0, trace
 
 
+@pytest.mark.quick(way=3)
 @pytest.mark.parametrize("way", ["flat:line", "flat:slot", "flat:get", "one_way:get", *HIERARCHICAL])
 def test_every_way(neighbors, way):
     algorithm, carrier = way.split(":")
@@ -44,6 +45,7 @@ def test_every_way(neighbors, way):
     assert calls(trace, f"{algorithm} {carrier}") > 0, trace
 
 
+@pytest.mark.quick(part=1)
 @pytest.mark.parametrize("part", ["grid", "graph", "nested"])
 def test_over_nodes(neighbors, part):
     """Neighbours on another node get messages: short blocks of one size together, others each by itself."""
@@ -54,6 +56,7 @@ def test_over_nodes(neighbors, part):
 
 
 @MPICH_OR_ALL
+@pytest.mark.quick(nodes=1)
 @pytest.mark.parametrize("nodes", [2, 3, 5])
 def test_all_sizes_in_one_message_between_nodes(neighbors, name, nodes):
     """Uneven nodes, and nodes of one rank. Calls with blocks of different sizes run in another way."""
@@ -62,6 +65,7 @@ def test_all_sizes_in_one_message_between_nodes(neighbors, name, nodes):
         assert calls(trace, "hierarchical slot") > 0 and calls(trace, "flat slot") > 0, trace
 
 
+@pytest.mark.quick(way=1)
 @pytest.mark.parametrize("way", HIERARCHICAL)
 def test_every_carrier_over_nodes(neighbors, way):
     trace = neighbors("mpich", 6, "graph", COPSE_NODES="2", COPSE_ALGORITHM=f"neighbor_alltoall={way}")
