@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, cluster_bench, cluster_report, contest, flavours, paths
+from copse import bench, bench_options, cluster_bench, cluster_report, contest, flavours, paths
 from copse.cluster import Cluster, NotPermitted
 from copse.bench_report import Sample
 from copse.cluster_report import Batch, Link, Setting
@@ -57,7 +57,7 @@ def test_mpis_that_do_not_run_over_nodes_are_refused():
 
 def test_the_page_says_what_is_measured():
     page = " ".join((paths.ROOT / "docs/cluster.md").read_text().split())
-    given = inspect.signature(bench.bench_command).parameters
+    given = inspect.signature(bench_options.bench_command).parameters
     (four, two), links = cluster_report.shapes_of(given["shapes"].default), cluster_report.links_of(given["links"].default)
     sizes = [cluster_report.size_text(size) for size in (min(cluster_bench.SIZES), max(cluster_bench.SIZES))]
     assert f"of {sizes[0]} to {sizes[1]}, over {four[0]} nodes of {four[1]} ranks and over {two[0]} nodes of {two[1]}," in page

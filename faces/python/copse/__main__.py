@@ -16,7 +16,7 @@ COMPLETE = "_COPSE_COMPLETE"  # a shell sets it to ask for completions (packagin
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
 COMMANDS = {"run": PASS_THROUGH, "info": {}, "doctor": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
-MODULES = {"run": "run_options"}  # where that is not the subcommand's name
+MODULES = {"run": "run_options", "bench": "bench_options"}  # where that is not the subcommand's name
 
 
 def make_app(names: Iterable[str] = COMMANDS) -> "typer.Typer":

@@ -5,7 +5,8 @@ is a side for each way to choose: by Copse's rules alone, after learning, and by
 the same program with the same launcher options and number of ranks. The launches alternate between the sides (A B C,
 C B A, ...), so that a disturbance of the machine affects all of them. A side's figures for a cell (call, size, mode) are
 the minimum and the median over the batches of all its launches. The ratio is the best peer's figure over Copse's. If it is
-above 1, Copse is faster than every MPI in the comparison. bench_report.py reports the figures.
+above 1, Copse is faster than every MPI in the comparison. bench_report.py reports the figures,
+and bench_options.py has the command.
 
 The processors of a virtual machine may be near one another at one time and far apart at another. Our own program measures
 that by a flag that goes from rank 0 to rank 1 and back. The state that was usual at the start is the reference, and batches
@@ -23,31 +24,14 @@ import re
 import signal
 import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from rich.console import Console
-
-from . import files, flavours, native, paths, plots, quiet, readme, run, variables
-from .bench_report import (
-    PROGRAM_TITLES,
-    Sample,
-    draw,
-    geometric_means,
-    of_one_state,
-    place,
-    show,
-    spread,
-    summarise,
-    verdicts,
-    write,
-)
+from . import flavours, native, paths, quiet, run, variables
+from .bench_report import PROGRAM_TITLES, Sample, of_one_state, place
 from .cluster import Cluster, launch
 from .errors import CopseError
 
@@ -59,7 +43,6 @@ IMB_OPERATIONS = (*QUICK_OPERATIONS, "gather", "gatherv", "scatter", "scatterv",
 MODES = ("warm", "cold")
 SIZES = (8, 512, 4096, 32768, 262144, 1048576, 4194304)
 PEERS = ("mpich", "impi", "openmpi")
-UNPUBLISHED = {"COPSE_JOIN", "COPSE_QUIET"}  # these are set anyhow, or change nothing that --readme and --document publish
 LAUNCH_TIMEOUT = 1800  # seconds
 WATCH_SECONDS = 8  # to find the usual state of the machine
 TRIES = 6  # of a launch that still has cells without a batch in the usual state
@@ -350,43 +333,6 @@ def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) 
     return tuple(numbers)
 
 
-# What is measured instead if one of these options is given, and which other options that has.
-INSTEAD = {
-    "regret": {"operations", "sizes", "ranks", "mode", "cache", "against", "heap", "nodes", "rate", "delay", "patience", "busy", "quick", "table", "learning", "resume", "into"},
-    "cluster": {"operations", "sizes", "mode", "cache", "against", "batches", "launches", "links", "shapes", "minutes", "document"},
-    "overlap": {"sizes", "ranks", "against", "launches", "quick", "compute", "document"},
-    "ft": {"ranks", "against", "heap", "launches", "patience", "busy", "quick"},
-    "suite": {"upc", "sizes", "ranks", "launches", "patience", "busy"},
-    "uoms": {"upc", "ranks", "patience", "busy", "nodes", "rate", "delay"},
-    "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy", "nodes", "rate", "delay"},
-}
-ONLY_WITH = {
-    "resume": ("regret",), "compute": ("overlap",), "document": ("overlap", "cluster"), "suite": ("upc",), "uoms": ("upc",),
-    "rate": ("nodes",), "delay": ("nodes",), "links": ("cluster",), "shapes": ("cluster",), "minutes": ("cluster",),
-}  # fmt: skip
-
-
-def is_given(context: typer.Context, name: str) -> bool:
-    """Tells whether the user has given an option."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def refuse_idle_options(context: typer.Context) -> None:
-    """Refuses options that would change nothing."""
-    given = {name for name in context.params if is_given(context, name)}
-    for name in given & set(ONLY_WITH):
-        if not given & set(ONLY_WITH[name]):
-            needed = " or ".join(f"--{other}" for other in ONLY_WITH[name])
-            raise CopseError(f"--{name} is only for {needed}", f"add {needed}, or leave out --{name}")
-    instead = next((name for name in INSTEAD if name in given), None)
-    for name in sorted(given - {"output", instead}) if instead else ():
-        if name not in INSTEAD[instead]:
-            parameter = next(parameter for parameter in context.command.params if parameter.name == name)
-            option = (parameter.opts if context.params[name] is not False else parameter.secondary_opts)[0]
-            raise CopseError(f"{option} changes nothing with --{instead}", f"leave out {option}")
-
-
 def until_failure(parts: Iterable[list[Sample]]) -> tuple[list[Sample], CopseError | None]:
     """Returns what all parts have measured. If one fails, returns what those before it have measured, and the failure."""
     samples: list[Sample] = []
@@ -396,194 +342,3 @@ def until_failure(parts: Iterable[list[Sample]]) -> tuple[list[Sample], CopseErr
     except CopseError as failure:
         return samples, failure
     return samples, None
-
-
-def bench_command(
-    context: typer.Context,
-    operations: Annotated[
-        str, typer.Option(help=f"separated by commas, from {', '.join(OPERATIONS)}; or all")
-    ] = ",".join(QUICK_OPERATIONS),
-    sizes: Annotated[
-        str,
-        typer.Option(help="bytes of a block (K and M allowed): what a rank gives or gets; in an alltoall, what it sends to each other rank"),
-    ] = ",".join(map(str, SIZES)),
-    ranks: Annotated[str, typer.Option(help="numbers of ranks; each is a separate comparison")] = "2,8",
-    mode: Annotated[str, typer.Option(help="warm: always the same buffers; cold: each call takes the next buffer of a large ring")] = ",".join(MODES),
-    cache: Annotated[
-        int, typer.Option(min=0, help="MiB of cache that cold calls must miss; 0 is all second and third caches, which in a virtual machine may be far too much")
-    ] = 0,
-    against: Annotated[str, typer.Option(help="the MPIs to measure, bare and with Copse; all: those that are installed")] = "all" if paths.INSTALLED else ",".join(PEERS),
-    imb: Annotated[
-        bool | None,
-        typer.Option(
-            "--imb/--own",
-            help="IMB-MPI1 (MPICH's ABI), or the repository's own program; by default IMB-MPI1 if it runs and has all "
-            "operations, else the own program",
-        ),
-    ] = None,
-    heap: Annotated[bool, typer.Option(help="measure the shared heap too")] = True,
-    batches: Annotated[int, typer.Option(min=1, help="batches of each cell in a launch (own program)")] = 3,
-    launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
-    nodes: Annotated[int, typer.Option(min=1, help="measure over so many emulated nodes, which share the ranks evenly (needs root or a user namespace)")] = 1,
-    rate: Annotated[int, typer.Option(min=0, help="with --nodes: what a node may send, in Mbit/s; 0 is no limit")] = 0,
-    delay: Annotated[int, typer.Option(min=0, max=1000000, help="with --nodes: by how many microseconds a message between nodes takes longer (in a checkout)")] = 0,
-    patience: Annotated[float, typer.Option(min=0, help="seconds to wait, in all, while others use the processors; cells that were always disturbed get no figure")] = 60,
-    busy: Annotated[bool, typer.Option("--busy", help="take figures although others use the processors")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
-    output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
-    regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
-    upc: Annotated[bool, typer.Option("--upc", help="measure UPC's synchronisation modes instead; --ranks are numbers of UPC threads (in a checkout)")] = False,
-    suite: Annotated[bool, typer.Option("--suite", help="with --upc: measure the UPC libraries of the papers and OpenSHMEM side by side")] = False,
-    uoms: Annotated[str | None, typer.Option("--uoms", metavar="OPTIONS", help="with --upc: run the operations of UOMS with these options of its own, and draw them: --uoms '-maxsize 65536'")] = None,
-    ft: Annotated[str | None, typer.Option("--ft", metavar="CLASSES", help="measure the NAS kernel FT instead, of the classes S, W, A: --ft S,W (in a checkout)")] = None,
-    table: Annotated[list[Path] | None, typer.Option(help="compare what this tuning table chooses, too; give one for each MPI")] = None,
-    learning: Annotated[float, typer.Option(min=0, help="let each cell run for so many seconds with learning, and compare that, too")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="with --regret: leave out the cells that --output has, of the same build, MPI, table, --learning and --quick")] = False,
-    overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,
-    compute: Annotated[float, typer.Option(min=0, help="with --overlap: the most microseconds of computation in an iteration; shorter ones are measured, too")] = 50,
-    document: Annotated[Path | None, typer.Option(help="with --overlap or --cluster: write the result between the marks of this document, docs/collective-processors.md or docs/cluster.md")] = None,
-    cluster: Annotated[bool, typer.Option("--cluster", help="measure over emulated nodes instead, on several links and in several shapes, beside each MPI's own hierarchical settings; if interrupted, the same command goes on where it was")] = False,
-    links: Annotated[str, typer.Option(help="with --cluster: what a node may send, in Mbit/s (0 is no limit), and after a colon by how many microseconds a message takes longer")] = "1000,10000:50,0",
-    shapes: Annotated[str, typer.Option(help="with --cluster: nodes x ranks of each")] = "4x2,2x4",
-    minutes: Annotated[float, typer.Option(min=0, help="with --cluster: stop after so many minutes, and go on next time; 0 is no limit")] = 0,
-    into: Annotated[
-        Path | None, typer.Option("--readme", help="write the result between the marks of this README.md and of the docs/measurements.md beside it (needs --own)")
-    ] = None,
-) -> None:
-    """Measure MPIs side by side, bare and with Copse. Writes a table, results.json, CSV files and plots."""
-    refuse_idle_options(context)
-    files.require_folder(output)
-    for page, name in ((into, "README.md"), (document, "docs/cluster.md" if cluster else "docs/collective-processors.md")):
-        if page is not None and not page.is_file():
-            raise CopseError(f"there is no {page}", f"give the {name} of a checkout")
-        if page is not None:
-            variables.refuse(UNPUBLISHED, "changes what is measured, and the text would not say so")
-    progress = Console(stderr=True)
-    # The programs on emulated nodes are no children of this one, so they would count as others.
-    patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
-    if nodes > 1 and (overlap or suite or ft is not None):
-        raise CopseError("only the MPI's calls, UPC's modes and operations, and the regret are measured over emulated nodes", "leave out --nodes")
-    if nodes > 1 and ranks == "2,8":
-        ranks = str(2 * nodes)
-    for number in (signal.SIGTERM, signal.SIGHUP):  # so that a running side, and emulated nodes, are ended too
-        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
-            signal.signal(number, lambda received, _: sys.exit(128 + received))
-    if cluster:
-        from .cluster_bench import SIZES as MORE_SIZES, cluster_command
-
-        every = operations == "all" or not is_given(context, "operations")
-        calls = OPERATIONS if every else chosen_words(operations, OPERATIONS, "operation")
-        lengths = chosen_numbers(sizes, "size", 8, suffixes=True) if is_given(context, "sizes") else MORE_SIZES
-        modes = chosen_words(mode, MODES, "mode") if is_given(context, "mode") else MODES[:1]
-        grid = Grid(calls, lengths, modes, batches, launches if is_given(context, "launches") else 2, cache)
-        return cluster_command(grid, chosen_flavours(against), links, shapes, minutes, output, document)
-    if regret:
-        from .regret import regret_command  # which needs this module
-
-        if is_given(context, "against") and "," in against:
-            raise CopseError("the regret is measured with one MPI at a time", f"use: --against {against.split(',')[0]}")
-        if len(table or []) > 1:
-            raise CopseError("the regret is measured with one table at a time", f"use: --table {table[0]}")
-        with emulated(nodes, rate, delay) as here:
-            return regret_command(
-                operations, sizes, ranks, mode, against, heap, quick, table[0] if table else None, learning, output, into, here, cache,
-                None if busy or nodes > 1 else patient, resume,
-            )  # fmt: skip
-    if overlap:
-        from .overlap import overlap_command
-
-        few = "8" if sizes == ",".join(map(str, SIZES)) else sizes
-        counts = (2,) if ranks == "2,8" else chosen_numbers(ranks, "number of ranks", 1)
-        bytes_of = chosen_numbers(few, "size", 8, suffixes=True)
-        return overlap_command(chosen_flavours(against), counts, bytes_of, compute, 1 if quick else launches, output, document)
-    if ft is not None:
-        from .ft import CLASSES, ft_command
-
-        counts = chosen_numbers(ranks, "number of threads", 1)
-        return ft_command(chosen_words(ft, CLASSES, "class"), counts, chosen_flavours(against), heap, 1 if quick else launches, patient, output)
-    if upc:
-        from . import upc_bench, upc_suite, upc_uoms  # which need no MPI
-
-        thread_counts = chosen_numbers(ranks, "number of threads", nodes)
-        if suite:
-            few = "16K,64K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
-            return upc_suite.suite_command(chosen_numbers(few, "size", 8, suffixes=True), thread_counts, launches, patient, output)
-        if uoms is not None:
-            with emulated(nodes, rate, delay) as here:
-                return upc_uoms.uoms_command(uoms, thread_counts, patient, output, here)
-        chosen = upc_bench.DEFAULT_OPERATIONS if operations == ",".join(QUICK_OPERATIONS) else chosen_words(operations, upc_bench.OPERATIONS, "operation")
-        of_upc = upc_bench.SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
-        with emulated(nodes, rate, delay) as here:
-            return upc_bench.run(chosen, of_upc, thread_counts, batches, patient, output, here)
-    if into is not None and nodes > 1:
-        raise CopseError("the README's table is about one node", "leave out --nodes, or --readme")
-    if into is not None and imb is not False:
-        raise CopseError("the README's table compares all MPIs on one program", "add: --own")
-    if quick:
-        batches, launches = 1, 1
-        sizes = "8,4K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
-    grid = Grid(
-        OPERATIONS if operations == "all" else chosen_words(operations, OPERATIONS, "operation"),
-        chosen_numbers(sizes, "size", 8, suffixes=True),
-        chosen_words(mode, MODES, "mode"),
-        batches,
-        launches,
-        cache,
-        nodes,
-        rate,
-        delay,
-    )
-    rank_counts = chosen_numbers(ranks, "number of ranks", nodes)
-    found = chosen_flavours(against)
-    choices = choices_of(found, table or [], learning)
-    if nodes > 1 or choices:
-        if imb:
-            raise CopseError("over emulated nodes, and with --table or --learning, only the repository's own program is measured", "use: --own")
-        imb = False
-    runs_imb = {f.name for f in found if f.family is not flavours.OPEN_MPI}
-    if imb and len(runs_imb) < len(found):
-        raise CopseError("IMB-MPI1 runs under MPICH's ABI only", f"add: --against {','.join(runs_imb) or 'mpich,impi'}")
-    not_imb = [operation for operation in grid.operations if operation not in IMB_OPERATIONS]
-    if imb and not_imb:
-        raise CopseError(f"IMB-MPI1 has no {not_imb[0]} with sizes of that meaning", "use: --own")
-    use_imb = runs_imb if imb or (imb is None and not not_imb and flavours.has_imb()) else set()
-    plan = {"imb": [f for f in found if f.name in use_imb], "own": [f for f in found if f.name not in use_imb]}
-
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    missing = sorted({f.preload.name for f in found if not f.preload.exists()})
-    if missing:
-        progress.print(f"[yellow]not built, so their MPIs only run bare: {', '.join(missing)}[/]")
-
-    output.mkdir(parents=True, exist_ok=True)
-    patient.wait()
-    all_sides = make_sides(found, heap, None, choices)
-    with emulated(nodes, rate, delay) as here:
-        samples, failure = until_failure(
-            take_samples(program, make_sides(members, heap, here, choices), count, grid, progress.print, patient)
-            for program, members in plan.items() for count in (rank_counts if members else ())
-        )  # fmt: skip
-    if failure and not samples:
-        raise failure
-    if not samples:
-        raise CopseError("nothing was measured, because this machine was busy all the time", "end what runs beside, or add: --patience 600, or --busy")
-    rows = summarise(samples, all_sides)
-    show(console, rows)
-    written = write(output, grid, all_sides, samples, rows)
-    if plots.can_draw():
-        written += draw(rows, output)
-    else:
-        progress.print(f"[yellow]no plots: {plots.WITHOUT}; {plots.REMEDY}[/]", soft_wrap=True)
-    if into is not None and failure is None:
-        result = json.loads((output / "results.json").read_text()) | {"tables": list(map(str, table or [])), "learning": learning}
-        command = readme.command_line(into)
-        readme.write(into, readme.glance(rows, result, command))
-        readme.write(into.parent / readme.CELLS, readme.section(rows, result, command))
-    console.print("written: " + ", ".join(str(file) for file in written), soft_wrap=True)
-    if (others := max(s.others for s in samples)) > quiet.LIMIT:
-        console.print(f"[yellow]taken on a busy machine: others had up to {others:.0%} of the processors[/]", soft_wrap=True)
-    if line := spread(rows):
-        console.print(line, soft_wrap=True)
-    for line in verdicts(geometric_means(rows)):
-        console.print(line, soft_wrap=True, highlight=False)
-    if failure:
-        raise failure

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from . import bench, contest, files, native, quiet, readme, run, variables
+from .bench_asked import Asked
 from .bench_report import processor_name, size_text, write_csv
 from .cluster import Cluster
 from .errors import CopseError
@@ -248,38 +249,35 @@ def missing(known: Iterable[Regret], side: bench.Side, ranks: int, spots: list[c
     return [spot for spot in spots if not is_known(spot)]
 
 
-def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: str, heap: bool, quick: bool, table: Path | None,
-                   learning: float, output: Path, into: Path | None, cluster: Cluster | None, cache: int,
-                   patience: quiet.Patience | None, resume: bool) -> None:  # fmt: skip
-    """The options are those of `copse bench`."""
-    files.require_folder(output)
+def regret_command(asked: Asked, table: Path | None, cluster: Cluster | None, patience: quiet.Patience | None) -> None:
+    """`asked` has the options of `copse bench`."""
     contest.refuse_variables()
-    flavour = bench.chosen_flavours(against)[0]
-    sides = contest.sides_of(flavour, heap, cluster)
-    spots, modes = spots_of(operations, sizes), bench.chosen_words(mode, bench.MODES, "mode")
-    counts = bench.chosen_numbers(ranks, "number of ranks", cluster.nodes if cluster else 1)
+    flavour = bench.chosen_flavours(asked.against)[0]
+    sides = contest.sides_of(flavour, asked.heap, cluster)
+    spots, modes = spots_of(asked.operations, asked.sizes), bench.chosen_words(asked.mode, bench.MODES, "mode")
+    counts, quick, learning, into = asked.counts(), asked.quick, asked.learning, asked.into
     if table is not None:
         require_table(table)
     build = " ".join(contest.libraries_of(flavour).values())
     settings = Settings(build, flavour.title, processor_name(), len(os.sched_getaffinity(0)), quick, patience is None,
-                        files.digest(table.read_bytes()) if table else "", learning, bench.cache_to_miss(cache), *((cluster.rate, cluster.delay) if cluster else (0, 0)))  # fmt: skip
-    store, part, progress = output / "regret.csv", part_of(readme.command_line(into or Path("README.md"))), Console(stderr=True)
+                        files.digest(table.read_bytes()) if table else "", learning, bench.cache_to_miss(asked.cache), *((cluster.rate, cluster.delay) if cluster else (0, 0)))  # fmt: skip
+    store, part = asked.output / "regret.csv", part_of(readme.command_line(into or Path("README.md")))
     lines_in(store)  # refuses another kind of file before anything is measured
     nodes, plain = (cluster.nodes if cluster else 1), quick or cluster is not None
-    machine = "" if plain else contest.measured_machine(store, contest.Journal(None, {}), progress.print)
-    with progress.status("") as status:
+    machine = "" if plain else contest.measured_machine(store, contest.Journal(None, {}), asked.progress.print)
+    with asked.progress.status("") as status:
         for side in sides:
             for count in counts:
-                known = [cell for cell in map(cell_of, alike(lines_in(store), settings)) if cell.nodes == nodes] if resume else []
+                known = [cell for cell in map(cell_of, alike(lines_in(store), settings)) if cell.nodes == nodes] if asked.resume else []
                 left = missing(known, side, count, spots, modes)
                 begin = time.monotonic()
-                cells = measure(side, count, left, modes, quick, table and table.absolute(), learning, status.update, cache, patience, machine) if left else []
+                cells = measure(side, count, left, modes, quick, table and table.absolute(), learning, status.update, asked.cache, patience, machine) if left else []
                 keep(store, [stored(settings, part, cell) for cell in cells])
-                progress.print(f"{side.name}, {count} ranks: {len(cells)} cells in {time.monotonic() - begin:.0f} s", highlight=False)
+                asked.progress.print(f"{side.name}, {count} ranks: {len(cells)} cells in {time.monotonic() - begin:.0f} s", highlight=False)
     lines = alike(lines_in(store), settings)
-    asked = {(spot.call, spot.bytes) for spot in spots}
-    cells = [cell for cell in map(cell_of, lines) if (cell.call, cell.bytes) in asked and cell.nodes == nodes and cell.ranks in counts and cell.mode in modes]
-    show(Console(width=None if sys.stdout.isatty() else 200), [cell for cell in cells if heap or not cell.heap])
+    chosen = {(spot.call, spot.bytes) for spot in spots}
+    cells = [cell for cell in map(cell_of, lines) if (cell.call, cell.bytes) in chosen and cell.nodes == nodes and cell.ranks in counts and cell.mode in modes]
+    show(Console(width=None if sys.stdout.isatty() else 200), [cell for cell in cells if asked.heap or not cell.heap])
     if into is not None:
         about = readme.about_table(table) if table else ""
         readme.write(into.parent / readme.CELLS, section(lines, part, flavour.title, about), "regret")
