@@ -46,9 +46,18 @@ def make_app(names: Iterable[str] = COMMANDS) -> "typer.Typer":
     return app
 
 
+def find_packages() -> None:
+    """Makes installed packages known, unless Python has done that at its start. The command's scripts start it without them (-S)."""
+    if sys.flags.no_site:
+        import site
+
+        site.main()
+
+
 def main() -> None:
     arguments = sys.argv[1:]
     if COMPLETE in os.environ:
+        find_packages()
         from typer.completion import completion_init
 
         completion_init()  # for the shells' scripts, without typer's options that would write them into the user's files
@@ -56,6 +65,7 @@ def main() -> None:
         if arguments[:1] == ["run"] and (plain := run.without_parser(arguments[1:])):
             variables.check(os.environ)
             run.start(*plain)
+        find_packages()
         make_app([name for name in arguments[:1] if name in COMMANDS] or COMMANDS)(prog_name="copse")
     except CopseError as error:
         print(f"copse: {error}", file=sys.stderr)
