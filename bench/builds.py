@@ -2,46 +2,50 @@
 """Compares two builds of Copse over the same grid of calls and sizes, to show what a change gains or costs.
 
 The launches alternate between the two builds, as in `copse bench`. A ratio is the time of the earlier build over that of the
-present one. If it is above 1, the change made it faster. The earlier build is a copy of a build's `lib` folder.
+present one. If it is above 1, the change made it faster. The present build runs twice in each turn. How far its two halves differ says
+what is noise. The earlier build is a copy of a build's `lib` folder.
 
-    cp -a build/release/lib /tmp/before; (change, make build)
-    build/venv/bin/python bench/builds.py /tmp/before [--ranks 2,8] [--operations all] [--sizes 8,4K,64K,1M] [--against mpich]
+    cp -a build/release/lib build/before; (change, make build)
+    build/venv/bin/python bench/builds.py build/before [--ranks 2,8] [--operations all] [--sizes 8,4K,64K,1M] [--against mpich]
+
+With --document, the script writes its table into docs/measurements.md.
 """
 
 import argparse
-import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from copse import bench, flavours, paths, quiet, run
-from copse.bench_report import Row, geometric_means, ratio_text, size_text, summarise, time_text
+from copse import bench, flavours, paths, quiet, run, tables
+from copse.bench_report import SLOWER, Row, geometric_means, size_text, summarise
 from copse.errors import CopseError, run_script
 
+DOCUMENT = paths.ROOT / "docs/measurements.md"
 PATIENCE = 600  # seconds to wait for a quiet machine
-LOST = 0.95  # a cell whose ratios by minimum and by median are both below this is listed
+EARLIER, AGAIN = "before", "again"
 
 
 @dataclass(frozen=True)
 class Build(bench.Side):
-    """An MPI with the libraries of one build."""
+    """An MPI with the libraries of one build. `against` names it if the present build is compared with it."""
 
     folder: Path = paths.PRELOAD_FOLDER
-    older: bool = False
+    against: str = ""
+    older: bool = False  # one of the builds has neither COPSE_JOIN nor COPSE_LEARN
 
     @property
     def peer(self) -> bool:
-        return self.folder != paths.PRELOAD_FOLDER
+        return bool(self.against)
 
     @property
     def name(self) -> str:
-        return super().name if not self.peer else "before"
+        return self.against or super().name
 
     def start(self, ranks: int, program: list[str], **ours: str) -> str:
         """A build that does not know a variable takes it for a mistake and passes all calls on."""
-        if self.older and self.peer:
+        if self.older and self.against == EARLIER:
             return super().start(ranks, ["env", "-u", "COPSE_JOIN", *program], **ours)
         return super().start(ranks, program, **({"COPSE_LEARN": "0"} if self.older else {}), **ours)
 
@@ -49,29 +53,56 @@ class Build(bench.Side):
         return ":".join(str(self.folder / name) for name in self.preload)
 
 
-def compare(console: Console, flavour: flavours.Flavour, preload: tuple[str, ...], before: Path, older: bool, ranks: int,
-            grid: bench.Grid) -> list[Row]:  # fmt: skip
+@dataclass(frozen=True)
+class Column:
+    """The present build against the earlier one, and against itself, with one number of ranks, with the shared heap or without."""
+
+    title: str
+    rows: list[Row]
+    noise: list[Row]
+
+    @staticmethod
+    def lost(rows: list[Row]) -> list[Row]:
+        return [row for row in rows if row.ratio_min is not None and max(row.ratio_min, row.ratio_median) < SLOWER]
+
+    def means(self) -> dict[str, str]:
+        """Returns what the table says of each call, and of all."""
+        found = {mean["operation"]: mean for mean in geometric_means(self.rows) if mean["mode"] == "all"}
+        return {call: f"{mean['ratio_min']:.2f}, {mean['ratio_median']:.2f}, worst {mean['worst']:.2f}" for call, mean in found.items()}
+
+    def summary(self) -> str:
+        """Says how many cells are slower, and which ones these are."""
+        lost, cells = self.lost(self.rows), [row for row in self.rows if row.ratio_min is not None]
+        names = "; ".join(f"{row.call} {size_text(row.bytes)} {row.mode} {row.ratio_min:.2f}, {row.ratio_median:.2f}" for row in lost)
+        return f"{self.title}: {len(lost)} of {len(cells)} cells ({len(self.lost(self.noise))} against itself){': ' + names if lost else ''}."
+
+
+def compare(flavour: flavours.Flavour, preload: tuple[str, ...], options: argparse.Namespace, ranks: int, grid: bench.Grid) -> Column:
     say = Console(stderr=True).print
-    sides = [Build(flavour, preload, folder=before, older=older), Build(flavour, preload, older=older)]
-    rows = summarise(bench.take_samples("own", sides, ranks, grid, say, quiet.Patience(PATIENCE, say)), sides)
-    means = [mean for mean in geometric_means(rows) if mean["mode"] == "all"]
-    if not means:
+    before = Build(flavour, preload, folder=options.before.resolve(), against=EARLIER, older=options.older)
+    present, again = (Build(flavour, preload, against=name, older=options.older) for name in ("", AGAIN))
+    samples = bench.take_samples("own", [before, present, again], ranks, grid, say, quiet.Patience(0, say, limit=1) if options.busy else quiet.Patience(PATIENCE, say))
+
+    def rows(other: Build) -> list[Row]:
+        return summarise([sample for sample in samples if sample.side in (other.name, present.name)], [other, present])
+
+    column = Column(f"{ranks} ranks{', shared heap' if run.HEAP in preload else ''}", rows(before), rows(again))
+    if not column.means():
         raise CopseError("nothing can be compared, because this machine was busy all the time", "end what runs beside")
-    table = Table("call", "cells", "by minimum", "by median", "worst", title=f"{sides[1].name}, {ranks} ranks: geometric means")
-    for mean in means:
-        table.add_row(str(mean["operation"]), str(mean["cells"]), f"{mean['ratio_min']:.3f}", f"{mean['ratio_median']:.3f}",
-                      f"{mean['worst']:.2f} ({mean['worst_cell']})")  # fmt: skip
-    console.print(table)
-    return rows
+    return column
 
 
-def show_lost(console: Console, rows: list[Row]) -> None:
-    lost = [row for row in rows if row.ratio_min is not None and max(row.ratio_min, row.ratio_median) < LOST]
-    table = Table("ranks", "side", "call", "size", "mode", "us (min)", "by minimum", "by median", title=f"below {LOST}")
-    for row in lost:
-        table.add_row(str(row.ranks), row.side, row.call, size_text(row.bytes), row.mode, time_text(row.min_us),
-                      ratio_text(row.ratio_min), ratio_text(row.ratio_median))  # fmt: skip
-    console.print(table if lost else f"no cell below {LOST}")
+def show(flavour: flavours.Flavour, calls: Iterable[str], columns: list[Column], options: argparse.Namespace) -> None:
+    """Prints the table, and writes it if that is asked for."""
+    table = tables.GrowingTable([flavour.title, *(column.title for column in columns)])
+    means = [column.means() for column in columns]
+    for call in ("all", *calls):
+        if any(call in of_column for of_column in means):
+            table.put([call, *(of_column.get(call, "-") for of_column in means)])
+    about = [f"Below {SLOWER} by the minimum and by the median:", "", *(f"- {column.summary()}" for column in columns)]
+    print("\n".join(about))
+    if options.document:
+        table.write(DOCUMENT, options.marks, about)
 
 
 def main() -> None:
@@ -81,24 +112,20 @@ def main() -> None:
     parser.add_argument("--operations", default="all")
     parser.add_argument("--sizes", default="8,4K,64K,1M")
     parser.add_argument("--mode", default=",".join(bench.MODES))
-    parser.add_argument("--against", default="mpich", help="the MPIs to run under")
+    parser.add_argument("--against", default="mpich", help="the MPI to run under")
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--older", action="store_true", help="the other build has neither COPSE_JOIN nor COPSE_LEARN: it begins at once and never learns")
     parser.add_argument("--cache", type=int, default=0, help="MiB that the buffers of cold calls must exceed (default: what the machine says)")
-    options = parser.parse_args()
+    parser.add_argument("--busy", action="store_true", help="take figures although others use the processors")
+    options = tables.parsed(parser, DOCUMENT, "builds")
     chosen = bench.OPERATIONS if options.operations == "all" else bench.chosen_words(options.operations, bench.OPERATIONS, "operation")
     sizes = bench.chosen_numbers(options.sizes, "size", 8, suffixes=True)
-    modes = bench.chosen_words(options.mode, bench.MODES, "mode")
-    grid = bench.Grid(chosen, sizes, modes, options.batches, options.launches, options.cache)
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    rows = []
-    for name in bench.chosen_words(options.against, flavours.NAMES, "MPI flavour"):
-        flavour = flavours.find(name)
-        for count in bench.chosen_numbers(options.ranks, "number of ranks", 1):
-            for preload in ((flavour.preload.name,), (flavour.preload.name, run.HEAP)):
-                rows += compare(console, flavour, preload, options.before.resolve(), options.older, count, grid)
-    show_lost(console, rows)
+    grid = bench.Grid(chosen, sizes, bench.chosen_words(options.mode, bench.MODES, "mode"), options.batches, options.launches, options.cache)
+    flavour = flavours.find(options.against)
+    preloads = ((flavour.preload.name,), (flavour.preload.name, run.HEAP))
+    columns = [compare(flavour, preload, options, ranks, grid) for ranks in bench.chosen_numbers(options.ranks, "number of ranks", 1) for preload in preloads]
+    show(flavour, chosen, columns, options)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ os.environ["COPSE_JOIN"] = "1"
 @pytest.hookimpl(trylast=True)  # after pytest has left out what -m and -k leave out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if EVERY not in os.environ:
-        drawn, config.stash[DRAWN] = drawing.draw(items, quick=config.option.markexpr == "not full")  # as tools/test runs them
-        config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
+        drawn, config.stash[DRAWN] = drawing.draw(items, quick=config.option.markexpr == "not full")  # what tools/test gives to -m
+        config.hook.pytest_deselected(items=[*set(items).difference(drawn)])
         items[:] = drawn
 
 

@@ -1,4 +1,4 @@
-"""Draws at random which cases of a test run, so that a run stays short. Runs on many days see all cases.
+"""Draws at random which cases of a test run, so that a run stays short.
 
 A quick run (make test) takes two MPIs for each test that has several. A full run takes all of them, and a share of the longest tests.
 """
@@ -13,7 +13,7 @@ MPIS_OF_A_QUICK_RUN = 2
 
 
 def test_of(item: pytest.Item) -> str:
-    return item.nodeid.split("[")[0]
+    return item.nodeid.removesuffix(f"[{item.callspec.id}]") if hasattr(item, "callspec") else item.nodeid
 
 
 def draw_of(item: pytest.Item, quick: bool) -> tuple[tuple[str, str], int] | None:
@@ -25,9 +25,10 @@ def draw_of(item: pytest.Item, quick: bool) -> tuple[tuple[str, str], int] | Non
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     mpis = {name: MPIS_OF_A_QUICK_RUN for name in ("flavour", "name") if parameters.get(name) in flavours.NAMES}
     mark = item.get_closest_marker("quick")
+    assert mark is None or (len(mark.kwargs) == 1 and not mark.args), f"{item.nodeid}: write quick(name=n)"
     if quick and (few := mark.kwargs if mark else mpis):
         [(name, count)] = few.items()
-        parameters[name]  # a name that the test does not have is a mistake
+        assert name in parameters, f"{item.nodeid} has no parameter {name}"
         return (test_of(item), repr([parameters[other] for other in parameters if other != name])), count
     if mark := item.get_closest_marker("drawn"):
         return (test_of(item), ""), mark.args[0]
@@ -54,6 +55,6 @@ def summary(tests: dict[str, list[str]], left_out: set[str], quick: bool) -> str
     """Says what was drawn. A quick run draws from so many tests that only the numbers are said."""
     parts = {test: [name for name in names if name not in left_out] for test, names in tests.items() if left_out & set(names)}
     if quick and parts:
-        return f"{sum(map(len, parts.values()))} of {sum(len(tests[test]) for test in parts)} cases of {len(parts)} tests"
+        return f"{sum(map(len, parts.values()))} of {sum(len(tests[test]) for test in parts)} cases of {len(parts)} test{'s' * (len(parts) > 1)}"
     one_or_count = {test: part[0] if len(part) == 1 else f"{len(part)} cases of {test}" for test, part in parts.items()}
     return ", ".join(f"{said} of {len(tests[test])}" for test, said in one_or_count.items())

@@ -700,6 +700,17 @@ def test_short_programs_are_measured():
     assert all(float(figure) > 0 for row in rows for figure in (*row[3:7], *row[9:])), rows
 
 
+def test_two_builds_are_compared():
+    """A build against itself, with the shared heap and without."""
+    few = ["--ranks", "2", "--operations", "barrier,bcast", "--sizes", "8,4K", "--mode", "warm", "--launches", "1", "--batches", "2", "--busy"]
+    printed = rows_of("builds.py", str(paths.PRELOAD_FOLDER), *few)
+    rows = [row for row in printed if len(row) == 3]
+    assert [row[0] for row in rows] == ["all", "barrier", "bcast"] and sum(" of 3 cells (" in row[0] for row in printed) == 2, printed
+    for cell in (cell for row in rows for cell in row[1:]):
+        by_minimum, by_median, worst = (float(word.removeprefix("worst ")) for word in cell.split(", "))
+        assert min(by_minimum, by_median, worst) > 0 and worst <= by_minimum + 0.01, rows
+
+
 @pytest.mark.parametrize("script", ["busy.py", "communicators.py", "durations.py", "memory.py", "persistent.py", "programs.py", "solvers.py", "startup.py"])
 def test_a_document_without_the_marks_is_refused_before_measuring(script):
     command = [sys.executable, paths.ROOT / "bench" / script, "--document", "--marks", "absent"]

@@ -15,7 +15,7 @@ def cases(test: str, mark=None, **parameters: list) -> list:
     found = []
     for values in product(*parameters.values()):
         of_case = dict(zip(parameters, values, strict=True))
-        found.append(SimpleNamespace(nodeid=f"{test}[{values}]", callspec=SimpleNamespace(params=of_case),
+        found.append(SimpleNamespace(nodeid=f"{test}[{values}]", callspec=SimpleNamespace(params=of_case, id=str(values)),
                                      get_closest_marker=lambda name: mark if mark and mark.name == name else None))  # fmt: skip
     return found
 
@@ -29,15 +29,16 @@ def test_two_mpis_for_each_part_of_a_quick_run(parameter):
     of_test = cases("test", part=["a", "b"], **{parameter: list(flavours.NAMES)})
     drawn, said = drawing.draw(of_test, quick=True)
     assert counts(drawn, "part") == {"a": 2, "b": 2} and set(counts(drawn, parameter).values()) <= {1, 2}
-    assert said == "4 of 10 cases of 1 tests"
+    assert said == "4 of 10 cases of 1 test"
     assert drawing.draw(of_test, quick=False) == (of_test, "")
 
 
 def test_another_parameter_is_drawn_where_the_mark_says_so():
     of_test = cases("test", pytest.mark.quick(way=2).mark, way=["a", "b", "c"], name=["mpich", "impi", "openmpi"])
     assert counts(drawing.draw(of_test, quick=True)[0], "name") == {"mpich": 2, "impi": 2, "openmpi": 2}
-    with pytest.raises(KeyError, match="wya"):
-        drawing.draw(cases("test", pytest.mark.quick(wya=2).mark, way=["a", "b"]), quick=True)
+    for mark, complaint in ((pytest.mark.quick(wya=2), "has no parameter wya"), (pytest.mark.quick(2), r"write quick\(name=n\)")):
+        with pytest.raises(AssertionError, match=complaint):
+            drawing.draw(cases("test", mark.mark, way=["a", "b"]), quick=True)
 
 
 def test_a_share_of_the_longest_tests_of_a_full_run():

@@ -1,4 +1,4 @@
-"""The `copse` command. Each subcommand is a module of this package with a function <name>_command.
+"""The `copse` command. Each subcommand is a function <name>_command, in the module of its name or in that of MODULES.
 
 `copse run` stands before other people's programs, so what it does not need is not imported.
 """
@@ -6,6 +6,7 @@
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 
 from . import native, run, variables
 from .errors import USAGE_EXIT_CODE, CopseError
@@ -46,6 +47,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> "typer.Typer":
     return app
 
 
+@cache
 def find_packages() -> None:
     """Makes installed packages known, unless Python has done that at its start. The command's scripts start it without them (-S)."""
     if sys.flags.no_site:

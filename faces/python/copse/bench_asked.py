@@ -21,11 +21,11 @@ class Asked(SimpleNamespace):
         return bench.chosen_words(getattr(self, name), known, what)
 
     def sizes_or(self, otherwise: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the sizes that the user gives, or else others than the command's."""
+        """Returns the sizes that the user gives, or `otherwise`."""
         return bench.chosen_numbers(self.sizes, "size", 8, suffixes=True) if self.gives("sizes") else otherwise
 
     def counts(self, what: str = "number of ranks") -> tuple[int, ...]:
-        """Returns the numbers of ranks. Emulated nodes have as many each, by default two."""
+        """Returns the numbers of ranks. Each emulated node has the same number of them, by default two."""
         return bench.chosen_numbers(str(2 * self.nodes) if self.nodes > 1 and not self.gives("ranks") else self.ranks, what, self.nodes)
 
     def found(self) -> list[flavours.Flavour]:

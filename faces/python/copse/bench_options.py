@@ -1,4 +1,4 @@
-"""The options of `copse bench`, for the argument parser, and what is measured for them. bench.py and its like measure."""
+"""The options of `copse bench`, for the argument parser, and what each of them asks of the modules that measure."""
 
 import json
 import signal
@@ -67,16 +67,18 @@ def measure_suite(asked: Asked) -> None:
 def measure_uoms(asked: Asked) -> None:
     from .upc_uoms import uoms_command
 
+    counts = asked.counts("number of threads")
     with asked.here() as cluster:
-        uoms_command(asked.uoms, asked.counts("number of threads"), asked.patient, asked.output, cluster)
+        uoms_command(asked.uoms, counts, asked.patient, asked.output, cluster)
 
 
 def measure_upc(asked: Asked) -> None:
     from . import upc_bench
 
     calls = asked.words("operations", upc_bench.OPERATIONS, "operation") if asked.gives("operations") else upc_bench.DEFAULT_OPERATIONS
+    sizes, counts = asked.sizes_or(upc_bench.SIZES), asked.counts("number of threads")
     with asked.here() as cluster:
-        upc_bench.run(calls, asked.sizes_or(upc_bench.SIZES), asked.counts("number of threads"), asked.batches, asked.patient, asked.output, cluster)
+        upc_bench.run(calls, sizes, counts, asked.batches, asked.patient, asked.output, cluster)
 
 
 def grid_of(asked: Asked) -> bench.Grid:

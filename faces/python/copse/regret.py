@@ -232,10 +232,11 @@ def require_table(table: Path) -> None:
     native.query("explain", "broadcast", "8", "-n", "2", environment={**variables.without(), "COPSE_TUNING": str(table.absolute())})
 
 
-def spots_of(operations: str, sizes: str) -> list[contest.Spot]:
+def spots_of(asked: Asked) -> list[contest.Spot]:
     """Returns what the options of `copse bench` ask for. By default that is everything."""
-    calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
-    return contest.spots_of(calls, SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True))
+    every = asked.operations == "all" or not asked.gives("operations")
+    calls = tuple(contest.COLLECTIVES) if every else asked.words("operations", bench.OPERATIONS, "operation")
+    return contest.spots_of(calls, asked.sizes_or(SIZES))
 
 
 def missing(known: Iterable[Regret], side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tuple[str, ...]) -> list[contest.Spot]:
@@ -252,9 +253,9 @@ def missing(known: Iterable[Regret], side: bench.Side, ranks: int, spots: list[c
 def regret_command(asked: Asked, table: Path | None, cluster: Cluster | None, patience: quiet.Patience | None) -> None:
     """`asked` has the options of `copse bench`."""
     contest.refuse_variables()
-    flavour = bench.chosen_flavours(asked.against)[0]
+    flavour = asked.found()[0]
     sides = contest.sides_of(flavour, asked.heap, cluster)
-    spots, modes = spots_of(asked.operations, asked.sizes), bench.chosen_words(asked.mode, bench.MODES, "mode")
+    spots, modes = spots_of(asked), asked.words("mode", bench.MODES, "mode")
     counts, quick, learning, into = asked.counts(), asked.quick, asked.learning, asked.into
     if table is not None:
         require_table(table)
