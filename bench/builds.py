@@ -8,20 +8,22 @@ what is noise. The earlier build is a copy of a build's `lib` folder.
     cp -a build/release/lib build/before; (change, make build)
     build/venv/bin/python bench/builds.py build/before [--ranks 2,8] [--operations all] [--sizes 8,4K,64K,1M] [--against mpich]
 
-With --document, the script writes its table into docs/measurements.md.
+With --document, the script writes its table into docs/measurements.md. If it is interrupted, the same command goes on where it was.
 """
 
 import argparse
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from copse import bench, flavours, paths, quiet, run, tables
-from copse.bench_report import SLOWER, Row, geometric_means, size_text, summarise
+from copse import bench, contest, files, flavours, paths, quiet, run, tables
+from copse.bench_report import SLOWER, Row, Sample, geometric_means, size_text, summarise
 from copse.errors import CopseError, run_script
 
+UNFINISHED = paths.BUILD / "builds.unfinished"
 DOCUMENT = paths.ROOT / "docs/measurements.md"
 PATIENCE = 600  # seconds to wait for a quiet machine
 EARLIER, AGAIN = "before", "again"
@@ -77,19 +79,37 @@ class Column:
         return f"{self.title}: {len(lost)} of {len(cells)} cells ({len(self.lost(self.noise))} against itself){': ' + names if lost else ''}."
 
 
-def compare(flavour: flavours.Flavour, preload: tuple[str, ...], options: argparse.Namespace, ranks: int, grid: bench.Grid) -> Column:
+def compare(flavour: flavours.Flavour, preload: tuple[str, ...], options: argparse.Namespace, ranks: int, grid: bench.Grid, journal: contest.Journal) -> Column:
+    """Measures call by call, because the processors of a virtual machine may be near or far from one another for a minute only."""
     say = Console(stderr=True).print
     before = Build(flavour, preload, folder=options.before.resolve(), against=EARLIER, older=options.older)
     present, again = (Build(flavour, preload, against=name, older=options.older) for name in ("", AGAIN))
-    samples = bench.take_samples("own", [before, present, again], ranks, grid, say, quiet.Patience(0, say, limit=1) if options.busy else quiet.Patience(PATIENCE, say))
+    patience = quiet.Patience(0, say, limit=1) if options.busy else quiet.Patience(PATIENCE, say)
+    title, samples = f"{ranks} ranks{', shared heap' if run.HEAP in preload else ''}", []
+    for call in grid.operations:
+        def measure(part: bench.Grid = replace(grid, operations=(call,))) -> list:
+            return [astuple(sample) for sample in bench.take_samples("own", [before, present, again], ranks, part, say, patience)]
+
+        samples += [Sample(*of_sample) for of_sample in journal.launch(f"{title}, {call}", measure)]
 
     def rows(other: Build) -> list[Row]:
         return summarise([sample for sample in samples if sample.side in (other.name, present.name)], [other, present])
 
-    column = Column(f"{ranks} ranks{', shared heap' if run.HEAP in preload else ''}", rows(before), rows(again))
+    column = Column(title, rows(before), rows(again))
     if not column.means():
         raise CopseError("nothing can be compared, because this machine was busy all the time", "end what runs beside")
     return column
+
+
+def head_of(flavour: flavours.Flavour, options: argparse.Namespace, grid: bench.Grid) -> dict:
+    """Returns what must be equal for a measurement to be continued."""
+    libraries = {}
+    for file in (options.before / name for name in (flavour.preload.name, run.HEAP)):
+        if not file.exists():
+            raise CopseError(f"{file} is missing", "give the lib folder of a build that has it")
+        libraries[file.name] = files.digest(file.read_bytes())
+    head = {"grid": asdict(grid), "mpi": flavour.title, "before": libraries, "now": contest.libraries_of(flavour), "older": options.older, "busy": options.busy}
+    return json.loads(json.dumps(head))
 
 
 def show(flavour: flavours.Flavour, calls: Iterable[str], columns: list[Column], options: argparse.Namespace) -> None:
@@ -124,8 +144,11 @@ def main() -> None:
     grid = bench.Grid(chosen, sizes, bench.chosen_words(options.mode, bench.MODES, "mode"), options.batches, options.launches, options.cache)
     flavour = flavours.find(options.against)
     preloads = ((flavour.preload.name,), (flavour.preload.name, run.HEAP))
-    columns = [compare(flavour, preload, options, ranks, grid) for ranks in bench.chosen_numbers(options.ranks, "number of ranks", 1) for preload in preloads]
+    counts = bench.chosen_numbers(options.ranks, "number of ranks", 1)
+    journal = contest.Journal(UNFINISHED, head_of(flavour, options, grid))
+    columns = [compare(flavour, preload, options, ranks, grid, journal) for ranks in counts for preload in preloads]
     show(flavour, chosen, columns, options)
+    journal.end()
 
 
 if __name__ == "__main__":
