@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from copse import bench, contest, files, flavours, paths, quiet, run, tables
+from copse import bench, contest, flavours, paths, quiet, run, tables
 from copse.bench_report import SLOWER, Row, Sample, geometric_means, size_text, summarise
 from copse.errors import CopseError, run_script
 
@@ -88,27 +88,25 @@ def compare(flavour: flavours.Flavour, preload: tuple[str, ...], options: argpar
     title, samples = f"{ranks} ranks{', shared heap' if run.HEAP in preload else ''}", []
     for call in grid.operations:
         def measure(part: bench.Grid = replace(grid, operations=(call,))) -> list:
-            return [astuple(sample) for sample in bench.take_samples("own", [before, present, again], ranks, part, say, patience)]
+            taken = bench.take_samples("own", [before, present, again], ranks, part, say, patience)
+            if not taken:  # which the journal must not keep
+                raise CopseError("nothing can be compared, because this machine was busy all the time", "end what runs beside, and go on by the same command")
+            return list(map(astuple, taken))
 
         samples += [Sample(*of_sample) for of_sample in journal.launch(f"{title}, {call}", measure)]
 
     def rows(other: Build) -> list[Row]:
         return summarise([sample for sample in samples if sample.side in (other.name, present.name)], [other, present])
 
-    column = Column(title, rows(before), rows(again))
-    if not column.means():
-        raise CopseError("nothing can be compared, because this machine was busy all the time", "end what runs beside")
-    return column
+    return Column(title, rows(before), rows(again))
 
 
 def head_of(flavour: flavours.Flavour, options: argparse.Namespace, grid: bench.Grid) -> dict:
     """Returns what must be equal for a measurement to be continued."""
-    libraries = {}
-    for file in (options.before / name for name in (flavour.preload.name, run.HEAP)):
-        if not file.exists():
-            raise CopseError(f"{file} is missing", "give the lib folder of a build that has it")
-        libraries[file.name] = files.digest(file.read_bytes())
-    head = {"grid": asdict(grid), "mpi": flavour.title, "before": libraries, "now": contest.libraries_of(flavour), "older": options.older, "busy": options.busy}
+    now, before = contest.libraries_of(flavour), contest.libraries_of(flavour, options.before)
+    if missing := sorted(now.keys() - before.keys()):
+        raise CopseError(f"{options.before / missing[0]} is missing", "give the lib folder of a build that has it")
+    head = {"grid": asdict(grid), "mpi": flavour.title, "before": before, "now": now, "older": options.older, "busy": options.busy}
     return json.loads(json.dumps(head))
 
 

@@ -25,7 +25,7 @@ from typer.completion import get_completion_script
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PACKAGE = ROOT / "faces" / "python" / "copse"
-IMPORTED = ("typer", "rich")  # what copse imports at every start; matplotlib is optional (copse/plots.py)
+IMPORTED = ("typer", "rich")  # what copse imports for all but a plain `copse run`; matplotlib is optional (copse/plots.py)
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MAIN = f'''"""Runs the copse command of the folder that holds this file."""
 

@@ -39,8 +39,8 @@ def draw(items: list[pytest.Item], quick: bool) -> tuple[list[pytest.Item], str]
     """Returns the items that run, in their order, and what to say about it. If a case is asked for by its name, it is the only one, and runs."""
     draws: dict[tuple[tuple[str, str], int], list[pytest.Item]] = {}
     for item in items:
-        if draw := draw_of(item, quick):
-            draws.setdefault(draw, []).append(item)
+        if among := draw_of(item, quick):
+            draws.setdefault(among, []).append(item)
     drawn: set[str] = set()
     tests: dict[str, list[str]] = {}  # the names of all cases of each test that is drawn from
     for ((test, _), count), cases in draws.items():

@@ -82,7 +82,7 @@ def test_compiled_program_runs_oversubscribed(flavour, run, compile_mpi):
     assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
 
 
-@pytest.mark.quick(flavour=5)  # two of them could have no such ABI
+@pytest.mark.quick(flavour=len(flavours.NAMES))  # two of them could have no such ABI
 def test_intel_benchmarks_run_on_every_flavour_of_their_abi(flavour, run):
     if flavour.family is flavours.OPEN_MPI:
         assert flavour.libmpi.name not in flavours.INTEL.sonames  # it has another ABI and need not run

@@ -92,7 +92,7 @@ def test_ranks_alone_are_preloaded_and_the_program_keeps_its_streams_and_exit_co
     assert done.returncode == 7
 
 
-@pytest.mark.quick(flavour=5)  # Open MPI 4.1 has a rule of its own
+@pytest.mark.quick(flavour=len(flavours.NAMES))  # Open MPI 4.1 has a rule of its own
 def test_every_program_of_a_colon_command_is_preloaded(flavour, compile_mpi, copse_with_stand_ins):
     program = compile_mpi(flavour, HELLO, "hello")
     launch = [*flavour.command(1, [program]), ":", "-n", "1", program]
@@ -137,7 +137,7 @@ def test_a_launcher_of_no_mpi_hands_the_preload_over_in_the_environment(copse_wi
     assert _loaded(done) == [f"loaded {flavours.OPEN_MPI.preload} in {name}" for name in ("env", "true")]
 
 
-@pytest.mark.quick(flavour=5)  # starts nothing
+@pytest.mark.quick(flavour=len(flavours.NAMES))  # starts nothing
 def test_launcher_is_recognised_by_its_folder(flavour):
     assert copse_run.identify_launcher(str(flavour.mpiexec)).family is flavour.family
 

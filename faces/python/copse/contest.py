@@ -381,15 +381,15 @@ def measured_machine(output: Path, journal: Journal, say: Callable[[str], None])
     return calibrate.machine_argument(path)
 
 
-def digests_of(preloads: Iterable[str]) -> dict[str, str]:
+def digests_of(preloads: Iterable[str], folder: Path = paths.PRELOAD_FOLDER) -> dict[str, str]:
     """Returns the digests of those of these preload libraries that are built, by name."""
-    there = (paths.PRELOAD_FOLDER / name for name in preloads)
+    there = (folder / name for name in preloads)
     return {file.name: files.digest(file.read_bytes()) for file in there if file.exists()}
 
 
-def libraries_of(flavour: flavours.Flavour) -> dict[str, str]:
-    """Returns the digests of the libraries that are preloaded under this MPI, by name."""
-    return digests_of((flavour.preload.name, run.HEAP))
+def libraries_of(flavour: flavours.Flavour, folder: Path = paths.PRELOAD_FOLDER) -> dict[str, str]:
+    """Returns the digests of the libraries that are preloaded under this MPI, by name: those of this build, or those in another's folder."""
+    return digests_of((flavour.preload.name, run.HEAP), folder)
 
 
 def sides_of(flavour: flavours.Flavour, heap: bool, cluster: Cluster | None = None) -> list[bench.Side]:
