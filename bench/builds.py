@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--older", action="store_true", help="the other build has neither COPSE_JOIN nor COPSE_LEARN: it begins at once and never learns")
     parser.add_argument("--cache", type=int, default=0, help="MiB that the buffers of cold calls must exceed (default: what the machine says)")
-    parser.add_argument("--busy", action="store_true", help="take figures although others use the processors")
+    parser.add_argument("--busy", action="store_true", help="take figures as they are, although others use the processors, and whatever the caches do")
     options = tables.parsed(parser, DOCUMENT, "builds")
     chosen = bench.OPERATIONS if options.operations == "all" else bench.chosen_words(options.operations, bench.OPERATIONS, "operation")
     sizes = bench.chosen_numbers(options.sizes, "size", 8, suffixes=True)

@@ -115,11 +115,21 @@ def test_a_launch_in_another_state_of_the_machine_is_taken_again(monkeypatch):
 
     monkeypatch.setitem(bench.PROGRAMS, "own", measure)
     monkeypatch.setattr(bench, "usual_flag", lambda side, ranks: 115)
+    monkeypatch.setattr(quiet.Times, "now", lambda: quiet.Times(0, 0, processors=1))  # nobody disturbs
     one_launch = bench.Grid(("bcast",), (8,), ("warm",), batches=1, launches=1)
-    kept = bench.take_samples("own", sides(), 2, one_launch, said.append, quiet.Patience(0, said.append, limit=1))
+    kept = bench.take_samples("own", sides(), 2, one_launch, said.append, quiet.Patience(0, said.append))
     assert [s.flag_ns for s in kept] == [120, 110, *[400] * bench.TRIES]  # the third side finds no other state
     assert next(flags) == 110
     assert "try again" in said[-1]
+
+
+def test_figures_of_a_busy_machine_are_taken_once(monkeypatch):
+    flags = iter([400, 120, 110])
+    monkeypatch.setitem(bench.PROGRAMS, "own", lambda side, ranks, grid, flag_ns: [("bcast", 8, "warm", 0, 1.0, next(flags))])
+    monkeypatch.setattr(bench, "usual_flag", lambda side, ranks: pytest.fail("the state of a busy machine is of no use"))
+    patience = quiet.Patience(0, print, limit=1)
+    kept = bench.take_samples("own", sides(), 2, bench.Grid(("bcast",), (8,), ("warm",), 1, 1), print, patience)
+    assert [s.flag_ns for s in kept] == [400, 120, 110]
 
 
 def measured_beside(monkeypatch, shares, seconds):

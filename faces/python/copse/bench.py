@@ -277,9 +277,9 @@ def parts_of(grid: Grid, side: Side) -> list[Grid]:
 
 
 def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say, patience: quiet.Patience) -> list[Sample]:
-    """Returns the batches that count. A cell of a side may have none."""
+    """Returns the batches that count. A cell of a side may have none. With --busy, batches count in whatever state the machine was."""
     samples = []
-    flag_ns = usual_flag(sides[0], ranks) if program == "own" and not sides[0].cluster else 0
+    flag_ns = usual_flag(sides[0], ranks) if program == "own" and not sides[0].cluster and not patience.takes_all else 0
     for launch in range(grid.launches):
         for side in sides if launch % 2 == 0 else sides[::-1]:
             say(f"{PROGRAM_TITLES[program]}, {ranks} ranks, launch {launch + 1} of {grid.launches}: {side.name}")

@@ -255,7 +255,7 @@ def bench_command(
     rate: Annotated[int, typer.Option(min=0, help="with --nodes: what a node may send, in Mbit/s; 0 is no limit")] = 0,
     delay: Annotated[int, typer.Option(min=0, max=1000000, help="with --nodes: by how many microseconds a message between nodes takes longer (in a checkout)")] = 0,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait, in all, while others use the processors; cells that were always disturbed get no figure")] = 60,
-    busy: Annotated[bool, typer.Option("--busy", help="take figures although others use the processors")] = False,
+    busy: Annotated[bool, typer.Option("--busy", help="take figures as they are, although others use the processors, and whatever the caches do")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,

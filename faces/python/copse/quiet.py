@@ -51,6 +51,11 @@ class Patience:
         self.limit = limit
         self.now = now
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether every measurement counts, however busy the machine was."""
+        return self.limit >= 1
+
     def wait(self) -> bool:
         """Returns True once a glance finds the machine quiet, or False when there is no patience left."""
         told = False
