@@ -66,7 +66,7 @@ std::vector<Node> nodes_of(const std::vector<Word>& words, std::span<const std::
     if (word.count == 0 || word.count != nodes[at].helpers || word.first != nodes[at].desk) return {};
     nodes[at].callers.push_back(static_cast<int>(rank));
   }
-  for (const Node& node : nodes)  // COPSE_NODES pretends more than there is, in a part of the world
+  for (const Node& node : nodes)  // with COPSE_NODES, several pretended nodes may be one real node
     if (std::count_if(nodes.begin(), nodes.end(), [&](const Node& other) { return other.desk == node.desk; }) > 1) return {};
   return nodes;
 }

@@ -252,8 +252,8 @@ void say_why_not(const CommState& state) {
                state.ranks, state.why_not.c_str());
 }
 
-// Gets the least that any rank says, word by word. Between two groups, each group gets the least of the other one, and then tells
-// the other one what that was.
+// Gets the least that any rank says, word by word. Between two groups, an allreduce gives each group the least of the
+// other one. Then the groups exchange these.
 int least_of(const CommState& state, const Early::Words& mine, Early::Words& least) {
   const auto ask = [&](const Early::Words& from, Early::Words& to) {
     return real().Allreduce(from.data(), to.data(), static_cast<int>(from.size()), raw_of(MPI_LONG_LONG_INT), raw_of(MPI_MIN),

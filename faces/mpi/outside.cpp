@@ -102,8 +102,8 @@ std::vector<int> divide(bool helps, MPI_Comm& part) {
 
 }  // namespace
 
-// Functions that are registered later run earlier. So the MPI's run, by which MPICH tells its launcher that all is well. The
-// program's do not run, nor do its destructors, and what it has put into its buffers before MPI_Init is not written.
+// Functions that are registered later run earlier. So those of the MPI run, and MPICH's tells the launcher that all is well.
+// Those of the program do not run, nor do its destructors, and what it has put into its buffers before MPI_Init is not written.
 void prepare_to_stay_outside() {
   const char* const value = std::getenv("COPSE_COLLECTIVE_PROCESSORS");
   if (value == nullptr || !std::string_view(value).starts_with(choose::kAmongLaunched)) return;

@@ -37,8 +37,8 @@ pid_t parent_of(const std::string& process) {
   return parent;
 }
 
-// Returns the processes between this process's parent and a process that it has started. Returns nothing if it has not started that
-// process, or only by a long way.
+// Returns the processes between this process's parent and a process that it has started. Returns nothing if this process's
+// parent is not an ancestor of that process within four generations.
 std::optional<std::vector<std::string>> between_my_parent_and(const std::string& process) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> between;

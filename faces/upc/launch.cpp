@@ -174,7 +174,7 @@ class Processes {
 
   bool has_ended(const Running& one) {
     const pid_t ended = waitpid(one.pid, &status_, WNOHANG);
-    if (ended < 0) {  // something else in this process has taken its status
+    if (ended < 0) {  // other code in this process has already taken its status
       status_ = 0;
       if (segment_.status_of(one.first_thread).load() != Segment::kRunning) return true;
       say("process " + std::to_string(one.pid) +

@@ -100,8 +100,8 @@ class Walk {
     Moment moment;
     int waits_for;
   };
-  // Returns a chain in which each rank waits for the next. It begins with the first rank that has not returned. It ends at a
-  // rank that waits for one that has returned, or that is in the chain already.
+  // Returns a chain in which each rank waits for the next. It begins with the first rank that has not returned. Its
+  // last rank waits for a rank that has returned, or for one that is in the chain already.
   [[nodiscard]] std::vector<Waiting> chain() const;
   [[nodiscard]] bool has_returned(int rank) const { return ranks_[at(rank)].call == calls_; }
   // Visits the messages that were sent and never received.

@@ -30,7 +30,7 @@ using algorithms::Collective;
 using topology::Level;
 
 constexpr double kClearly = 1.25;  // what the rules choose must cost so many times as much: the price errs, too
-constexpr double kTie = 1.02;      // of ways that differ by less, the first in the registry wins: the simplest
+constexpr double kTie = 1.02;      // if ways differ by less, the first one in the registry wins: it is the simplest
 constexpr int kRanks[] = {4, 8, 16, 32, 64};
 constexpr int kReaders = 12;       // the most readers of a line: the price does not know that more readers hold one another up
 constexpr int kAlone = 16;  // for more ranks, calls back to back are not priced, because that takes too long

@@ -37,7 +37,7 @@ struct Invitation {
 [[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadline = Deadline::never());
 // Sends a goodbye over a socket that open_line() has returned. Waits until there is room for it.
 [[nodiscard]] bool say_goodbye(int line, const DeskName& desk);
-// Returns the invitation that these bytes are. It says goodbye, or its numbers fit together, and the name in it ends.
+// Returns the invitation in these bytes, if it is a goodbye, or if its numbers fit together and the name in it ends.
 [[nodiscard]] std::optional<Invitation> read_invitation(std::string_view bytes);
 // Takes the next invitation from the desk, if there is one. Anything else that has come is dropped. If that is much, some is left
 // for the next call.

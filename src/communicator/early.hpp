@@ -51,13 +51,13 @@ class Early {
 
  private:
   static constexpr std::uint64_t kWarm = 8, kEighth = 8, kRarely = 32, kMany = 1000;
-  // In each block of calls, one is timed. Programs repeat their calls, so the place in the block moves on by a stride, and comes to
-  // every place before it comes to one again.
+  // In each block of calls, one is timed. Programs repeat their calls, so the place in the block moves on by a stride, which visits
+  // every place of a block before it repeats one.
   static constexpr std::uint64_t kStride = 13;
 
   bool counts_ = false;
   std::uint64_t calls_ = 0, look_at_ = 0, timed_ = 0;
-  double seconds_ = 0, longest_ = 0;  // of all timed calls, and of the longest of them
+  double seconds_ = 0, longest_ = 0;  // of all timed calls together, and of the longest one
 };
 
 // What the start of one more communicator is expected to take on this rank, in seconds. It is learned from the starts of

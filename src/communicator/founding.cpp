@@ -91,7 +91,7 @@ struct Tried {
   engine::Costs costs;
 };
 
-// Returns which of its process's ranks on this node a rank is.
+// Returns how many ranks of the same process on this node come before this rank.
 std::uint64_t number_in_process(const Census& census, std::size_t local) {
   const auto process = [&](std::size_t at) { return census.card(census.here[at]).process; };
   std::uint64_t before = 0;
@@ -120,7 +120,7 @@ engine::Costs costs_between(const engine::Segment& segment, const Census& census
   }
   const auto costs = engine::measure_costs(segment, static_cast<int>(mine), static_cast<int>(partner), kernel ? &peer : nullptr);
   const std::lock_guard lock(mutex);
-  engine::Costs& entry = known[key];  // another thread's result, if this trial was in vain
+  engine::Costs& entry = known[key];  // if this trial gave no result, that of another thread of the process
   if (costs) entry = *costs;
   return entry;
 }
@@ -353,7 +353,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   kin->plots.begin(memory.mapping(), geometry, settings.first_ticket);
   auto group = group_of(std::move(kin), settings, std::move(progress), census->rank);
   group->plot = {0, memory.mapping(), segment};
-  if (tried.costs.write > 0)  // all have ended the trial, which fills slots
+  if (tried.costs.write > 0)  // the trial has filled slots, and all ranks have ended it
     engine::forget_pages(segment.rings(group->kin->reached.peers[static_cast<std::size_t>(group->rank)].local));
   group->wire = std::move(wire);
   group->bootstrap = std::move(bootstrap);

@@ -47,8 +47,8 @@ struct Group {
   [[nodiscard]] bool is_helper() const { return rank >= callers(); }
 
   // Tells whether all blocks of a call among neighbours are of one size, and all ranks know that. MPI wants the blocks of an
-  // `alike` call to be as long as those of all other ranks. Of two ranks, each may give more than it takes. A rank without
-  // neighbours, as in a graph of several pieces, would not know the size.
+  // `alike` call to be as long as those of all other ranks. With two ranks they are not, because each may give more than it takes.
+  // In a graph of several pieces they are not, because a rank without neighbours does not know the size.
   [[nodiscard]] bool have_one_size(bool alike) const { return alike && ranks > 2 && graph.connected(); }
 
   // Returns what lanes are made from.

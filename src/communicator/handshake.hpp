@@ -57,7 +57,7 @@ enum class Reading : std::uint8_t { more, whole, foreign, other_version };
 // process id of rank 0, likewise.
 [[nodiscard]] std::string refusal_of(const Answer& rank0, const Hello& caller, pid_t pid);
 
-// Returns a text of others, fit for one line of a message: bytes that cannot be printed are replaced.
+// Returns a text from another process in a form that fits in a message: bytes that cannot be printed are replaced.
 [[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace copse::communicator

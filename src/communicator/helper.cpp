@@ -70,7 +70,7 @@ class Arrivals {
   std::vector<Client> clients_;
 };
 
-constexpr double kMeetingSeconds = 10, kOverNodesSeconds = 60;  // the callers wait less long
+constexpr double kMeetingSeconds = 10, kOverNodesSeconds = 60;  // callers wait for a shorter time, and so give up first
 
 // A meeting, held in a thread of its own.
 class Meeting {
@@ -96,7 +96,7 @@ class Meeting {
   static void attend(const Invitation& invitation, choose::Settings settings, const std::shared_ptr<Progress>& progress,
                      HelpersNetwork* network, Arrivals& arrivals);
 
-  std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);  // before the thread, which has it, too
+  std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);  // before the thread, which has a copy
   std::thread thread_;
 };
 
@@ -158,7 +158,7 @@ class Patience {
   Clock::time_point since_{};
 };
 
-// What came of looking after all clients once.
+// The result of looking after all clients once.
 struct Looked {
   bool moved = false, crowded = false;
   std::size_t left = 0;
@@ -170,7 +170,7 @@ Looked look_after(std::vector<Client>& clients, bool watch, bool calls) {
   Looked looked;
   looked.left = std::erase_if(clients, [&](Client& client) {
     Communicator& comm = *client.comm;
-    // This is asked before serve(), which thus still sees a goodbye that the caller has sent before its end.
+    // If the caller has ended after a goodbye, serve() still sees the goodbye, because this is asked before.
     const bool forsaken = watch && comm.is_forsaken();
     const Served served = comm.serve(client.job, !calls);
     looked.moved = looked.moved || served == Served::moved;

@@ -157,7 +157,7 @@ void Jobs::tell_size(Job& job) {
   ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
 }
 
-// Takes the sizes from letters, which also say how long blocks are.
+// Takes the sizes of blocks from letters, which tell them.
 void Jobs::read_letters(Job& job) {
   job.sizes.told.resize(static_cast<std::size_t>(group_->ranks));
   for (int other = 0; other < group_->ranks; ++other)
@@ -238,8 +238,8 @@ void Jobs::note_too_long(Job& job, std::size_t count) const {
       job.cut_off = {group_->rank, taker, given, count};
 }
 
-// Blocks of the right size take the place of those of another, because ranks that pack them for others look for them where such
-// blocks would lie.
+// Replaces blocks of a wrong size by blocks of the right one. Ranks that pack blocks for others look for them where blocks of the
+// right size would lie.
 void Jobs::make_alike(Job& job) const {
   const Arguments& arguments = *job.arguments;
   const std::size_t count = job.now.call.count, size = arguments.element_bytes;
@@ -261,7 +261,7 @@ void Jobs::make_alike(Job& job) const {
   job.now.call.input_blocks = job.aside.blocks.data();
 }
 
-// Tells whether the call is one that run() makes on ranks where it is not in place. Then it must run in the same way here.
+// Tells whether ranks where this call is not in place make it by run(). Then this rank must do so, too.
 bool Jobs::runs_as_blocking(const Job& job) const { return &job == &blocking_ && !job.arguments->ragged; }
 
 Route& Jobs::route_of(const Job& job) {

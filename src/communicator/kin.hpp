@@ -70,7 +70,7 @@ class Choices {
 
  private:
   std::mutex mutex_;
-  std::map<unsigned, std::vector<choose::Decision>> known_;  // entries stay where they are
+  std::map<unsigned, std::vector<choose::Decision>> known_;  // pointers to entries stay valid
 };
 
 struct Kin {

@@ -20,7 +20,7 @@ constexpr double kFar = 2;      // a way that is slower by this is no rival
 constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3, kLongestGlance = 256;
 constexpr double kForget = 1.1;  // the remembered time of an agreement grows by at most this factor with each agreement
 constexpr double kRarely = 1e5;  // calls between agreements, at most
-constexpr double kChanged = 1.3;  // a current way that has become so much slower or faster: the machine is another
+constexpr double kChanged = 1.3;  // if the current way becomes so many times slower or faster, the machine has changed
 
 constexpr std::size_t kEnough = 4, kEnoughOfGlance = 2;  // calls of each way that were timed
 constexpr std::size_t kMost = 64;

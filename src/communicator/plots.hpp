@@ -15,7 +15,7 @@
 
 namespace copse::communicator {
 
-// Who makes the memory that the ranks of this node share.
+// The rank that makes the memory that the ranks of this node share.
 struct Ground {
   Card leader;  // card of the first rank of this node
   int leader_rank = 0;  // number of that rank

@@ -15,7 +15,7 @@
 
 namespace copse::communicator {
 
-// The calls of a collective differ in what they need of an algorithm, which makes so many variants.
+// The number of variants of a collective. Calls of different variants need different things of an algorithm.
 inline constexpr unsigned kVariants = 16;
 [[nodiscard]] constexpr unsigned variant_of(choose::Needs needs, bool inexact) {
   return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? 4U : 0U) + (needs.alien ? 8U : 0U);

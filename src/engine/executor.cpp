@@ -44,7 +44,7 @@ inline Outcome Executor::acquire(const Op& op, const Call& call, std::uint64_t t
   const Outcome outcome = signals_.await(op.ring, ticket, op.portion, op.peer);
   if (!op.publication || outcome != Outcome::done) return outcome;
   const Addresses& theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
-  // A publication says how long a block is that does not ride. If another rank writes it, this rank learns that only here.
+  // If a block does not ride, its publication says how long it is. If another rank writes it, this rank learns that only here.
   if (theirs.ride == Addresses::kStays && call.untold && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
     note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
   return outcome;
@@ -307,7 +307,7 @@ Outcome Executor::run_loop(const Program& program, const Program::Section& secti
   constexpr std::uint64_t kTurn = 16;  // fragments
   for (std::uint64_t& iteration = standing_.iteration; iteration < fragments_ + section.max_lag; ++iteration) {
     for (std::size_t& op = standing_.op; op < section.ops.size(); ++op) {
-      const std::uint64_t f = iteration - section.ops[op].lag;  // below zero it wraps around, and there is no such fragment
+      const std::uint64_t f = iteration - section.ops[op].lag;  // below zero it wraps around to the number of no fragment
       if (!plan::is_among(section.fragments, f, fragments_)) continue;
       const std::size_t first = f * call.fragment_count;
       // In a message made of blocks, the fragment is a piece of each block. block() cuts the pieces of blocks that end

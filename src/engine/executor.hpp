@@ -89,8 +89,8 @@ class Executor {
   // Returns the rank at fault after `run` ended as peer_lost, peer_failed or refused.
   [[nodiscard]] int lost_rank() const { return signals_.lost_rank(); }
 
-  // These are about the last call. all_rode() tells whether the values of all ranks rode, and told_by() returns what a rank told
-  // the others.
+  // Both are about the last call. all_rode() tells whether the values of all ranks rode. told_by() returns what a rank told the
+  // others.
   [[nodiscard]] bool all_rode() const { return operands_.all_ride(); }
   [[nodiscard]] std::uint64_t told_by(int rank) const { return operands_.of(rank).told; }
 

@@ -50,7 +50,7 @@ class Messages {
   struct Packed {  // a message of several pieces
     std::vector<std::byte> bytes;
     std::size_t taken = 0;
-    bool comes = false;  // the message comes to `bytes`, not to its place
+    bool comes = false;  // the message arrives in `bytes`, not in its place
   };
   static constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes that are kept for the next call, of all messages together
   // The fragments of a message that may be under way at a time: as many as a loop has iterations between the step that starts

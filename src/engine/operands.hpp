@@ -124,9 +124,9 @@ class Operands {
   ScratchPool& pool_;
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   ScratchMemory kept_, borrowed_;
-  std::byte* scratch_ = nullptr;  // of this call, in one of the two
+  std::byte* scratch_ = nullptr;  // scratch of this call, in kept_ or borrowed_
   std::size_t scratch_stride_ = 0;
-  std::size_t scratch_depth_ = 1;  // in this call: one fragment needs no more
+  std::size_t scratch_depth_ = 1;  // depth in this call: one fragment needs no more than 1
   int stayed_ = 0;  // ranks whose values are known not to ride
 };
 

@@ -50,7 +50,7 @@ struct Op {
   bool plain = false;  // a copy or reduce within direct reach, whose blocks are contiguous if they are whole and alike
   std::uint16_t portion = 0;
   std::int32_t peer = -1;
-  std::int32_t whose = -1;  // giver whose choice `when` tests
+  std::int32_t whose = -1;  // the rank whose choice to ride `when` tests
   std::uint32_t blocks = 0;  // blocks to move; 0: a part of a message that is not made of blocks
   Line* ring = nullptr;  // of the line to await or post; for done and await_done, a progress word
   Ref dst{}, dst2{}, a{}, b{};

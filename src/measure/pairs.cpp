@@ -180,7 +180,7 @@ double line_ns(Pair pair) {
       std::uint64_t at = order[0];
       for (std::size_t i = 0; i < kLines; ++i) at = chain[at].word.load(std::memory_order_relaxed);
       const double took = ns_since(begin) - clock_ns();
-      if (at == order[0]) least = std::min(least, took / kLines);  // always true; so that the loads are not left out
+      if (at == order[0]) least = std::min(least, took / kLines);  // always true, but it uses what was loaded
       mine.post(time);
     }
   });

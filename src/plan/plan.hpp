@@ -116,7 +116,7 @@ struct Modes {
 
 struct Operand {
   Space space = Space::none;
-  std::uint16_t area = 0;  // or the number of a scratch
+  std::uint16_t area = 0;  // of a line or slot; for a scratch, its number
   std::int32_t rank = -1;  // owner of a line, slot or published buffer; -1 for my own private memory
   Range range{};
   std::uint32_t origin = 0;  // the chunk that a line, slot or scratch begins with

@@ -32,7 +32,7 @@ struct Movement {
 // stays ahead. Its lines and slots are then fetched as a stream is.
 struct Listening {
   analysis::Ticket ticket = -1;  // of the last word
-  bool early = false;  // that word had come before the rank looked
+  bool early = false;  // that word arrived before the rank looked
   bool streams = false;
 };
 using Streams = std::map<std::int32_t, Listening>;
@@ -91,7 +91,7 @@ class Clock : public analysis::Quiet {
   void attach(analysis::Walk<Clock>& walk) { walk_ = &walk; }
   [[nodiscard]] Price result() const;
 
-  // Tells whether the calls take longer than anybody wants to know.
+  // Tells whether the calls take longer than the bound of this price.
   [[nodiscard]] bool enough() const { return bound_.exceeded; }
 
   // These are the events of the walk (walk.hpp).
@@ -138,7 +138,7 @@ class Clock : public analysis::Quiet {
     double free = 0;
     int rank = -1;  // the last one that ran
   };
-  // What begins at a time, after all that begins earlier, although the walk may have come to this rank first.
+  // A movement that begins at a time. Movements begin in the order of time, whichever rank the walk has come to first.
   struct Start {
     double time;
     int rank;

@@ -61,7 +61,7 @@ class Flows {
   struct Sharing {  // while resources are shared out
     std::vector<Flow*> without;        // flows that have no rate yet
     std::vector<std::size_t> wanted;   // resources that some flow passes
-    std::vector<double> left, fair;    // for each resource, the capacity that nobody has yet, and a sharer's part of that
+    std::vector<double> left, fair;    // for each resource, the capacity that is left, and a sharer's part of it
     std::vector<std::size_t> sharers;  // of each resource: flows or groups that have no rate yet
     std::vector<std::size_t> members;  // of each group: flows that have no rate yet
   } sharing_;

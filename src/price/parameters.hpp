@@ -50,7 +50,7 @@ struct KernelCopy {
   double rate = kUnbounded;
 };
 
-// Between nodes, in the terms of LogGP.
+// The network between nodes, by the parameters of LogGP.
 struct Network {
   double latency_ns = 0, overhead_ns = 0, gap_ns = 0;
   double rate = kUnbounded;

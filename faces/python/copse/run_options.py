@@ -21,7 +21,7 @@ def run_command(
         str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tiled")
     ] = None,
     flavour: Annotated[
-        str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
+        str, typer.Option("--flavour", help=f"auto, or {', '.join(flavours.NAMES)}")
     ] = "auto",
     collective_processors: Annotated[
         str | None,
