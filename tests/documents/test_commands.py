@@ -69,8 +69,8 @@ EXCUSED = {
         "starts 72 ranks; tests/mpi/test_outside.py starts fewer",
     ("docs/collective-processors.md", "copse run --collective-processors cpus:7,15 mpirun -n 14 ./app"):
         "needs processors 7 and 15; tests/mpi/test_helpers.py names some that there are",
-    ("docs/collective-processors.md", "copse bench --overlap --document docs/collective-processors.md"):
-        "measures for ten minutes; the command before it measures a part of that",
+    ("docs/collective-processors.md", "copse bench --overlap --sizes 8,64K --launches 2 --document docs/collective-processors.md"):
+        "measures for ten minutes or more; the command before it measures a part of that",
     ("docs/collective-processors.md", "build/venv/bin/python bench/solvers.py --document"):
         "measures for some minutes; tests/python/test_bench.py runs a part of it",
     ("docs/soak.md", "build/venv/bin/python tests/soak/soak.py --minutes 60"):
@@ -83,7 +83,7 @@ EXCUSED = {
         "measures for half an hour; tests/python/test_bench.py runs a part of it",
     **{("docs/measurements.md", f"build/bin/copse bench --regret --against mpich {options}"):
        "measures for hours; tests/python/test_tune.py measures one call, and goes on with it" for options in REGRET},
-    ("docs/upc-measurements.md", "build/venv/bin/python bench/upc.py --document"):
+    ("docs/upc-measurements.md", "build/venv/bin/python bench/upc.py --document --launches 3 --batches 8 --ft S,W,A"):
         "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",
     ("docs/busy-machines.md", "build/venv/bin/python bench/busy.py --document"):
         "measures for twenty minutes; tests/python/test_bench.py runs a part of it",
