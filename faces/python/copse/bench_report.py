@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import statistics
+import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import files, plots, quiet
+from . import files, paths, plots, quiet
 
 SCHEMA = 4  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
@@ -328,6 +329,15 @@ def draw_ratios(pyplot, rows: list[Row]):
 def processor_name() -> str:
     model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     return model[1] if model else platform.machine()
+
+
+def commit() -> str:
+    """Names the checkout's commit, and says if there are changes. Empty where there is no git."""
+    try:
+        done = subprocess.run(["git", "-C", paths.ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    except OSError:
+        return ""
+    return f", commit {done.stdout.strip()}" if done.returncode == 0 else ""
 
 
 def write(folder: Path, grid, sides: list, samples: list[Sample], rows: list[Row]) -> list[Path]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import files, paths, quiet
-from .bench_report import SLOWER, size_text, time_text
+from .bench_report import SLOWER, commit, size_text, time_text
 from .errors import CopseError
 
 CELLS = "docs/measurements.md"  # beside the README
@@ -92,8 +92,8 @@ def _origin(result: dict, command: str, docs: str) -> str:
     mpis = ", ".join(result["mpi"].values())
     flags = [s["flag_ns"] for s in result["samples"] if s["flag_ns"]]
     state = (
-        f" A flag took {statistics.median(flags):.0f} ns from core to core and back (short where the host gives the "
-        "processors a cache in common, several times as long where it does not, and calls with it)."
+        f" A flag took {statistics.median(flags):.0f} ns from core to core and back. That depends on where the host places the "
+        "processors, and short calls take longer with it."
         if flags
         else ""
     )
@@ -101,10 +101,10 @@ def _origin(result: dict, command: str, docs: str) -> str:
         state += f" The machine was busy: others had up to {others:.0%} of its processors."
     return (
         f"Written by `{command}` on {result['time'][:10]}: {result['machine']['processor']}, "
-        f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. How many times faster "
-        "than the fastest bare MPI, which has its own best settings (pinned; yielding where ranks outnumber cores), is the "
-        "fastest of the same MPIs with Copse preloaded: by the minimum of the batches, as geometric mean over the sizes "
-        "and modes. Copse makes every call from the first one on (`COPSE_JOIN=1`); what its later start by default costs is in "
+        f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}{commit()}; {mpis}. Each figure is the time "
+        "of the fastest bare MPI, divided by that of the fastest of the same MPIs with Copse. Above 1, Copse is faster. The bare MPIs "
+        "have their own best settings (pinned; yielding where ranks outnumber processors). Times are the least of the batches, and "
+        "means are geometric, over the sizes and modes. Copse makes every call from the first one on (`COPSE_JOIN=1`); what its later start by default costs is in "
         f"[communicators]({docs}communicators.md). `warm`: the same buffers in every call; `cold`: always other ones.{state}{_choices(result)}"
     )
 

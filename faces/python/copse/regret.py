@@ -24,10 +24,10 @@ from rich.table import Table
 
 from . import bench, contest, files, native, quiet, readme, run, variables
 from .bench_asked import Asked
-from .bench_report import processor_name, size_text, write_csv
+from .bench_report import commit, processor_name, size_text, write_csv
 from .cluster import Cluster
 from .errors import CopseError
-from .tables import commit, line_of, origin
+from .tables import line_of, origin
 
 FINAL = contest.Round(5, 4, 0.006, 1, 1)
 LEARN_BATCHES, LEARN_SECONDS = 40, 0.25  # of a cell that learns: at least so many batches, of so many seconds at most

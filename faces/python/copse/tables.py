@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import paths, readme
 from .bench import Side, chosen_numbers
-from .bench_report import processor_name
+from .bench_report import commit, processor_name
 from .errors import CopseError
 from .flavours import Flavour, find
 from .trace import served_calls
@@ -89,15 +89,6 @@ def parsed(parser: argparse.ArgumentParser, document: Path, marks: str, **instea
     if options.document:
         readme.marks(document, options.marks)
     return options
-
-
-def commit() -> str:
-    """Names the checkout's commit, and says if there are changes. Empty where there is no git."""
-    try:
-        done = subprocess.run(["git", "-C", paths.ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
-    except OSError:
-        return ""
-    return f", commit {done.stdout.strip()}" if done.returncode == 0 else ""
 
 
 def origin(command: str) -> str:
