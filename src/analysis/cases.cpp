@@ -457,6 +457,8 @@ Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Mac
       for (const int nodes : {1, 2}) prove_on(all.with_radix(2, nodes));
     } else {
       prove_on(all.with_radix(2));
+      for (const topology::Level level : topology::kAllLevels)
+        if (only == nullptr && (effort == Effort::full || level == topology::Level::node)) prove_on(all.apart(level, 2));
     }
   }
   for (; tally.combinations < all.size(); ++tally.combinations) {

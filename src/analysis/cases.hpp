@@ -29,8 +29,9 @@ struct NamedCase {
 // With full effort, every root is checked up to this number of ranks.
 inline constexpr int kEveryRoot = 32;
 // Returns the largest number of ranks for which every radix that a user may force is checked, on one root for each number of
-// ranks. Up to 64 ranks have one placement, and more have one on one node and one on two. A tree is flat if the radix is at least
-// the number of ranks, so it takes many ranks to make a tree of its own with a large radix.
+// ranks. Up to 64 ranks have one placement of the sample, and for each level of machines one with as many objects of that level
+// as ranks (a quick proof: for nodes alone). More ranks have one on one node and one on two. A tree is flat if the radix is at
+// least the number of ranks, so it takes many ranks to make a tree of its own with a large radix.
 [[nodiscard]] constexpr int every_radix(Effort effort) { return effort == Effort::quick ? 8 : 257; }
 
 // The results of checking the cases of a row's variants. How many of the combinations are checked depends on the effort and

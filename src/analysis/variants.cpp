@@ -269,6 +269,22 @@ std::vector<Variant> Combinations::with_radix(int radix, int nodes) const {
   return result;
 }
 
+std::vector<Variant> Combinations::apart(Level level, int radix) const {
+  auto places = std::make_shared<topology::Placement>(analysis::at(ranks_));
+  for (int rank = 0; rank < ranks_; ++rank)
+    for (std::size_t inner = static_cast<std::size_t>(level); inner < topology::kLevels; ++inner)
+      (*places)[analysis::at(rank)].id[inner] = rank;
+  std::vector<Variant> result = with_radix(radix);
+  for (Variant& variant : result) {
+    variant.places = places;
+    variant.placement = std::string("one rank for each ").append(topology::level_name(level));
+    variant.nodes.clear();
+    if (level == Level::node)
+      for (const auto& place : *places) variant.nodes.push_back(place.at(Level::node));
+  }
+  return result;
+}
+
 std::string Combinations::placements(const Machine* only) {
   std::string text;
   for (int layout = 0; layout < kLayouts; ++layout) text.append(layout > 0 ? ", " : "").append(layout_name(layout));

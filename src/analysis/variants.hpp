@@ -78,6 +78,9 @@ class Combinations {
 
   // Returns the first combination, or the first one with so many nodes, but with this radix. It is empty if there is none.
   [[nodiscard]] std::vector<Variant> with_radix(int radix, int nodes = 0) const;
+  // As with_radix(), but each rank has an object of this level to itself, and all ranks share one of each outer level. So a tree
+  // over the objects of the level has every shape that a radix can give it.
+  [[nodiscard]] std::vector<Variant> apart(topology::Level level, int radix) const;
 
   // Describes the combinations for people.
   [[nodiscard]] static std::string placements(const topology::Machine* only = nullptr);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -110,7 +111,7 @@ TEST(Mutants, OfEveryKindOfStepAreCaughtAsOftenAsRecorded) {
 }
 
 // A knomial tree is another one for every radix below the number of ranks.
-TEST(Radices, AreAllProvedWhereTheyMakeOtherPlans) {
+TEST(Radices, AreAllProvedWhereTheyMakeOtherTrees) {
   const auto* row = algorithms::find(algorithms::Collective::barrier, "knomial");
   for (const auto& [ranks, effort] : {std::pair(8, Effort::quick), std::pair(kMostRadix + 1, Effort::full)}) {
     const Tally tally = verify(*row, ranks, effort);
@@ -119,6 +120,54 @@ TEST(Radices, AreAllProvedWhereTheyMakeOtherPlans) {
       EXPECT_TRUE(tally.radices.contains(radix)) << radix << " with " << ranks << " ranks";
   }
   EXPECT_GE(every_radix(Effort::full), full_ranks().back());
+}
+
+// Returns the radices that make other trees over the objects of these levels.
+std::set<int> that_differ(const algorithms::Algorithm& row, int ranks, std::span<const topology::Level> levels) {
+  const Combinations all(row, ranks);
+  std::set<int> result;
+  for (const topology::Level level : levels)
+    for (int radix = 3; radix <= ranks; ++radix)
+      for (const Variant& variant : all.apart(level, radix))
+        if (differs(variant, radix - 1)) result.insert(radix);
+  return result;
+}
+
+void expect_proved(const algorithms::Algorithm& row, int ranks, Effort effort, const std::set<int>& radices) {
+  const Tally tally = verify(row, ranks, effort);
+  EXPECT_EQ(tally.failed, 0u);
+  EXPECT_FALSE(radices.empty()) << name_of(row.collective) << " " << row.name;
+  for (const int radix : radices)
+    EXPECT_TRUE(tally.radices.contains(radix)) << name_of(row.collective) << " " << row.name << ", radix " << radix;
+}
+
+TEST(Radices, AreAllProvedBetweenNodes) {
+  constexpr int kRanks = 8;
+  constexpr topology::Level kNode[] = {topology::Level::node};
+  int rows = 0;
+  for (const algorithms::Algorithm& row : algorithms::every()) {
+    const std::set<int> radices = that_differ(row, kRanks, kNode);
+    rows += radices.empty() ? 0 : 1;
+    if (!radices.empty()) expect_proved(row, kRanks, Effort::quick, radices);
+  }
+  EXPECT_GT(rows, 20);
+}
+
+TEST(Radices, AreAllProvedOnEveryLevel) {
+  constexpr int kRanks = 6;
+  for (const char* name : {"reduce_broadcast", "tiled_hierarchical"}) {
+    const auto* row = algorithms::find(algorithms::Collective::allreduce, name);
+    ASSERT_NE(row, nullptr) << name;
+    expect_proved(*row, kRanks, Effort::full, that_differ(*row, kRanks, topology::kAllLevels));
+  }
+}
+
+// Inside a node these are flat, so a radix matters between nodes only.
+TEST(Radices, OfTreesOverNodesAreProved) {
+  constexpr int kRanks = 20;
+  std::set<int> radices;
+  for (int radix = 2; radix < kRanks; ++radix) radices.insert(radix);
+  expect_proved(*algorithms::find(algorithms::Collective::broadcast, "prop"), kRanks, Effort::full, radices);
 }
 
 TEST(Combinations, AreGoneThroughOnceEachAndEvenly) {
